@@ -1,0 +1,29 @@
+// naive: one thread computes one element of C, and a warp's 32 threads lie along a row of C.
+// Since `uncoalesced`, threadIdx.x and threadIdx.y have changed places: neighbours now read neighbouring columns of B.
+// Block: BLOCK x BLOCK outputs, one per thread. Any M, N, K: the edges are guarded.
+
+#ifndef BLOCK
+#define BLOCK 32
+#endif
+
+extern "C" __global__ void __launch_bounds__(BLOCK * BLOCK)
+gemm_naive(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+           int M, int N, int K, float alpha, float beta) {
+  // [index]
+  const int row = blockIdx.y * BLOCK + threadIdx.y;
+  const int col = blockIdx.x * BLOCK + threadIdx.x;
+  // [/index]
+  if (row >= M || col >= N) return;
+
+  // [compute]
+  float sum = 0.0f;
+  for (int k = 0; k < K; ++k) {
+    sum += A[row * K + k] * B[k * N + col];
+  }
+  // [/compute]
+
+  // [store]
+  const float previous = beta == 0.0f ? 0.0f : beta * C[row * N + col];
+  C[row * N + col] = alpha * sum + previous;
+  // [/store]
+}

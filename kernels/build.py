@@ -1,0 +1,322 @@
+"""From CUDA source to PTX, cubin and the ptxas report, for a named architecture, in one NVRTC compile.
+
+Builds are cached on disk, keyed by everything that goes in: source, headers of this folder, options, compiler version.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from .errors import BuildError, Diagnostic
+from .headers import include_folders
+from .nvrtc import compiler
+from .rungs import FOLDER, RUNGS, Rung
+
+DEFAULT_ARCH = 80
+CACHE_FORMAT = 3
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+MESSAGE = re.compile(
+    r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?(?P<severity>error|warning)[^:]*: (?P<text>.*)$"
+)
+PTXAS_MESSAGE = re.compile(
+    r"^\s*ptxas (?P<where>.*?;?)\s*(?P<severity>error|fatal|warning)\s*: (?P<text>.*)$"
+)
+COMPILING = re.compile(r"Compiling entry function '(?P<entry>[^']+)'")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers")
+BARRIERS = re.compile(r"used (\d+) barriers")
+SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
+PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', re.MULTILINE)
+PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What ptxas says of one entry point: registers per thread; static shared, stack and spill bytes."""
+
+    registers: int = 0
+    shared_bytes: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    stack: int = 0
+    barriers: int = 0
+
+
+@dataclass(frozen=True)
+class Build:
+    """One compiled source. `ptx` runs on the emulator, `cubin` on a GPU of architecture `arch`."""
+
+    name: str
+    arch: str
+    ptx: str = field(repr=False)
+    cubin: bytes = field(repr=False)
+    reports: Mapping[str, Report]
+    log: str = field(repr=False)
+    warnings: tuple[str, ...]
+    seconds: float
+    macros: Mapping[str, int]
+    compiler: str
+    cached: bool = False
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the kernels, in source order."""
+        return tuple(self.reports)
+
+    @property
+    def entry(self) -> str:
+        """Name of the only kernel. ValueError when there are several."""
+        if len(self.reports) != 1:
+            raise ValueError(
+                f"{self.name} has {len(self.reports)} kernels: {', '.join(self.reports)}"
+            )
+        return next(iter(self.reports))
+
+    @property
+    def report(self) -> Report:
+        """The ptxas report of the only kernel. ValueError when there are several."""
+        return self.reports[self.entry]
+
+    @property
+    def spills(self) -> int:
+        """Bytes spilled per thread, over all kernels."""
+        return sum(r.spill_stores + r.spill_loads for r in self.reports.values())
+
+
+def build(
+    source: str | Path | Rung,
+    macros: Mapping[str, int | str] | None = None,
+    arch: int | str | None = None,
+    name: str | None = None,
+    options: tuple[str, ...] = (),
+    cache: bool = True,
+) -> Build:
+    """Compile a rung, a rung's name, a `.cu` path or CUDA source text.
+
+    `arch` is a compute capability such as 80 or "90a"; None means this machine's GPU, or 80 without one. `name` is what
+    line information calls source text. A rung gets all its macros, defaults included. BuildError shows each message
+    against its source line; ValueError names an unknown rung, macro or architecture.
+    """
+    text, name, macros = _resolve(source, dict(macros or {}), name)
+    arch = normal_arch(arch)
+    nvrtc = compiler()
+    _check_arch(arch, nvrtc)
+    folders = include_folders((nvrtc.major, nvrtc.minor))
+    headers = _local_headers(text)
+    flags = [
+        f"-arch=sm_{arch}",
+        "-std=c++17",
+        "-lineinfo",
+        "--ptxas-options=-v",
+        *(f"-D{key}={value}" for key, value in sorted(macros.items())),
+        *options,
+    ]
+    version = f"NVRTC {nvrtc.major}.{nvrtc.minor}"
+    stamps = [f"{folder}@{folder.stat().st_mtime_ns}" for folder in folders]
+    key = _digest([CACHE_FORMAT, version, type(nvrtc).__name__, name, text, headers, flags, stamps])
+    path = cache_folder() / "builds" / f"{key}.json"
+    if cache and (hit := _read(path)):
+        return hit
+
+    start = time.perf_counter()
+    done = nvrtc.compile(text, name, headers, [*flags, *(f"-I{folder}" for folder in folders)])
+    seconds = time.perf_counter() - start
+    texts = {name: text, **headers}
+    log = _relative_names(done.log, texts)
+    diagnostics = _diagnostics(log, texts)
+    if not done.ok:
+        errors = tuple(d for d in diagnostics if d.severity != "warning")
+        raise BuildError(
+            f"{name} does not compile for sm_{arch}", errors or (Diagnostic("error", log),), log
+        )
+    built = Build(
+        name=name,
+        arch=arch,
+        ptx=_relative_files(done.ptx, texts, folders),
+        cubin=done.cubin,
+        reports=_reports(log, done.ptx),
+        log=log,
+        warnings=tuple(str(d) for d in diagnostics if d.severity == "warning"),
+        seconds=seconds,
+        macros=macros,
+        compiler=version,
+    )
+    if cache:
+        _write(path, built)
+    return built
+
+
+def normal_arch(arch: int | str | None = None) -> str:
+    """ "80" for 80, "80" or "sm_80"; this machine's GPU, or 80 without one, for None."""
+    if arch is None:
+        from .machine import gpu
+
+        found = gpu()
+        return str(found.arch if found else DEFAULT_ARCH)
+    return str(arch).removeprefix("sm_").removeprefix("compute_")
+
+
+def cache_folder() -> Path:
+    """Where builds and tuning results are kept: `$XDG_CACHE_HOME/gemm-ladder`, else `~/.cache/gemm-ladder`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "gemm-ladder"
+
+
+def _resolve(source, macros: dict, name: str | None) -> tuple[str, str, dict]:
+    if isinstance(source, str) and source in RUNGS:
+        source = RUNGS[source]
+    if isinstance(source, Rung):
+        if source.path is None:
+            raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
+        if not source.exists:
+            raise ValueError(f"{source.name}: kernels/{source.file} is not there")
+        return source.path.read_text(), source.file, source.resolve(macros)
+    if isinstance(source, str) and "\n" not in source and "{" not in source:
+        if not source.endswith((".cu", ".cuh")):
+            raise ValueError(f"no rung {source!r}; the ladder is {', '.join(RUNGS)}")
+        source = Path(source)
+    if isinstance(source, Path):
+        if not source.exists() and (FOLDER / source).exists():
+            source = FOLDER / source
+        return source.read_text(), name or source.name, macros
+    return source, name or "kernel.cu", macros
+
+
+def _check_arch(arch: str, nvrtc) -> None:
+    known = nvrtc.architectures()
+    number = re.fullmatch(r"(\d+)[af]?", arch)
+    if number is None or (known and int(number[1]) not in known):
+        names = ", ".join(map(str, known))
+        raise ValueError(
+            f"no architecture sm_{arch}: NVRTC {nvrtc.major}.{nvrtc.minor} compiles for {names}"
+        )
+
+
+def _local_headers(text: str) -> dict[str, str]:
+    """Headers of this folder that the text includes, directly or not: {name: text}."""
+    found: dict[str, str] = {}
+    waiting = [text]
+    while waiting:
+        for name in INCLUDE.findall(waiting.pop()):
+            path = FOLDER / name
+            if name not in found and path.exists():
+                found[name] = path.read_text()
+                waiting.append(found[name])
+    return found
+
+
+def _diagnostics(log: str, texts: Mapping[str, str]) -> list[Diagnostic]:
+    lines = log.splitlines()
+    found = []
+    for index, line in enumerate(lines):
+        if match := MESSAGE.match(line):
+            file, number = match["file"], int(match["line"])
+            source, column = None, None
+            if file in texts and 0 < number <= len(texts[file].splitlines()):
+                source = texts[file].splitlines()[number - 1]
+            for shown, caret in zip(lines[index + 1 : index + 4], lines[index + 2 : index + 5]):
+                # NVRTC prints the source line indented by two, then the caret line.
+                if (
+                    caret.strip() == "^"
+                    and source is not None
+                    and shown[2:].rstrip() == source.rstrip()
+                ):
+                    column = caret.index("^") - 2
+                    break
+            found.append(
+                Diagnostic(match["severity"], match["text"].strip(), file, number, column, source)
+            )
+        elif match := PTXAS_MESSAGE.match(line):
+            severity = "warning" if match["severity"] == "warning" else "error"
+            found.append(
+                Diagnostic(severity, f"ptxas: {match['where']} {match['text']}".replace("  ", " "))
+            )
+    return found
+
+
+def _reports(log: str, ptx: str) -> dict[str, Report]:
+    reports = {entry: Report() for entry in PTX_ENTRY.findall(ptx)}
+    entry = None
+    for line in log.splitlines():
+        if match := COMPILING.search(line):
+            entry = match["entry"]
+        if entry not in reports:
+            continue
+        if match := STACK.search(line):
+            stack, stores, loads = map(int, match.groups())
+            reports[entry] = replace(
+                reports[entry], stack=stack, spill_stores=stores, spill_loads=loads
+            )
+        if match := USED.search(line):
+            reports[entry] = replace(
+                reports[entry],
+                registers=int(match[1]),
+                barriers=_number(BARRIERS, line),
+                shared_bytes=_number(SHARED, line),
+            )
+    return reports
+
+
+def _number(pattern: re.Pattern, line: str) -> int:
+    match = pattern.search(line)
+    return int(match[1]) if match else 0
+
+
+def _relative_names(log: str, texts: Mapping[str, str]) -> str:
+    for name in texts:
+        log = re.sub(rf"(?m)(?<![\w.])/[^\s(:]*/{re.escape(name)}(?=\()", name, log)
+    return log
+
+
+def _relative_files(ptx: str, texts: Mapping[str, str], folders: tuple[Path, ...]) -> str:
+    """Line information that names files as they are included, wherever the compile ran."""
+
+    def shorten(match: re.Match) -> str:
+        path = match[2]
+        for name in texts:
+            if path == name or path.endswith(f"/{name}"):
+                return f"{match[1]}{name}{match[3]}"
+        for folder in sorted(folders, key=lambda f: -len(str(f))):
+            if path.startswith(f"{folder}/"):
+                return f"{match[1]}{path[len(str(folder)) + 1 :]}{match[3]}"
+        return f"{match[1]}{Path(path).name}{match[3]}"
+
+    return PTX_FILE.sub(shorten, ptx)
+
+
+def _digest(parts: list) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _read(path: Path) -> Build | None:
+    try:
+        stored = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    stored["cubin"] = base64.b64decode(stored["cubin"])
+    stored["reports"] = {entry: Report(**values) for entry, values in stored["reports"].items()}
+    stored["warnings"] = tuple(stored["warnings"])
+    return Build(**{**stored, "cached": True})
+
+
+def _write(path: Path, built: Build) -> None:
+    """Write whole or not at all, so that processes that build the same kernel at once do not meet."""
+    stored = {**asdict(built), "cubin": base64.b64encode(built.cubin).decode()}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", dir=path.parent, suffix=".part", delete=False
+        ) as file:
+            json.dump(stored, file)
+        os.replace(file.name, path)
+    except OSError:
+        pass  # a read-only home costs time, not correctness

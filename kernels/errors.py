@@ -1,0 +1,40 @@
+"""What can go wrong before a kernel runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message of the compiler. `line` counts from 1, `column` from 0; both None where it names none."""
+
+    severity: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    source: str | None = None
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return f"{self.severity}: {self.message}"
+        lines = [f"{self.file}:{self.line}: {self.severity}: {self.message}"]
+        if self.source is not None:
+            lines.append(f"{self.line:5d} | {self.source}")
+            if self.column is not None:
+                lines.append(f"      | {' ' * self.column}^")
+        return "\n".join(lines)
+
+
+class BuildError(Exception):
+    """The CUDA source does not compile. `diagnostics` holds the messages, `log` the compiler's own words."""
+
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = (), log: str = ""):
+        super().__init__("\n".join([message, *map(str, diagnostics)]))
+        self.diagnostics = diagnostics
+        self.log = log
+
+
+class UnsupportedGPU(RuntimeError):
+    """This machine's GPU (or the lack of one) cannot run what was asked for."""

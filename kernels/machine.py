@@ -1,0 +1,135 @@
+"""Which GPU is here, if any, and what a GPU's hardware could do at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Data-sheet limits of one GPU: dense TFLOP/s by input format, GB/s of device memory, MB of L2.
+
+    `match` are the words that its name contains. fp16 is with fp32 accumulation.
+    """
+
+    name: str
+    match: tuple[str, ...]
+    fp32: float
+    tf32: float | None
+    fp16: float
+    bandwidth: float
+    l2_mb: float
+    reference: str
+
+    def tflops(self, inputs: str) -> float | None:
+        """Peak for inputs "float32", "tf32" or "float16"."""
+        return {"float32": self.fp32, "tf32": self.tf32, "float16": self.fp16}[inputs]
+
+
+# More specific names first. Dense rates at boost clock; GeForce-class parts run fp16 with fp32 accumulation at half rate,
+# their data sheets' headline number is for fp16 accumulation or sparsity.
+PEAKS = (
+    Peak("T4", ("T4",), 8.1, None, 65, 320, 4, "NVIDIA T4 Tensor Core GPU data sheet (2019)"),
+    Peak("L40S", ("L40S",), 91.6, 183, 362, 864, 96, "NVIDIA L40S data sheet (2023)"),
+    Peak("L4", ("L4",), 30.3, 60, 121, 300, 48, "NVIDIA L4 data sheet (2023)"),
+    Peak("A100 80GB", ("A100", "80GB"), 19.5, 156, 312, 2039, 40, "NVIDIA A100 data sheet (2021)"),
+    Peak("A100 40GB", ("A100",), 19.5, 156, 312, 1555, 40, "NVIDIA A100 data sheet (2021)"),
+    Peak("A10G", ("A10G",), 31.2, 70, 70, 600, 6, "AWS EC2 G5 instances; NVIDIA A10 data sheet"),
+    Peak("A10", ("A10",), 31.2, 62.5, 125, 600, 6, "NVIDIA A10 data sheet (2021)"),
+    Peak("V100", ("V100",), 15.7, None, 125, 900, 6, "NVIDIA V100 data sheet (2020)"),
+    Peak("H100 PCIe", ("H100", "PCIE"), 51.2, 378, 756, 2000, 50, "NVIDIA H100 data sheet (2023)"),
+    Peak("H100 SXM", ("H100",), 66.9, 494.7, 989.4, 3352, 50, "NVIDIA H100 architecture white paper, table 3"),
+    Peak("H200", ("H200",), 66.9, 494.7, 989.4, 4800, 50, "NVIDIA H200 data sheet (2024)"),
+    Peak("B200", ("B200",), 75, 1100, 2250, 7700, 126, "NVIDIA DGX B200 data sheet (2025), dense, per GPU"),
+    Peak(
+        "RTX PRO 6000 Blackwell", ("RTX", "PRO", "6000"), 125, 252, 504, 1792, 128,
+        "NVIDIA RTX Blackwell PRO GPU architecture white paper (2025)",
+    ),
+    Peak("RTX 4090", ("RTX", "4090"), 82.6, 82.6, 165.2, 1008, 72, "NVIDIA Ada GPU architecture white paper"),
+    Peak("RTX 3090", ("RTX", "3090"), 35.6, 35.6, 71, 936, 6, "NVIDIA GA102 architecture white paper"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU as the driver describes it. `arch` is 10 * major + minor; sizes in bytes, clock in MHz."""
+
+    name: str
+    arch: int
+    sms: int
+    l2_bytes: int
+    memory_bytes: int
+    clock_mhz: int
+    shared_per_block: int
+    driver: str
+    runtime: str
+
+    @property
+    def slug(self) -> str:
+        """Name of its file in `results/`."""
+        return slug(self.name)
+
+    @property
+    def peak(self) -> Peak | None:
+        """Its row in the table of data-sheet limits."""
+        return peak(self.name)
+
+
+def slug(name: str) -> str:
+    """ "NVIDIA H100 80GB HBM3" -> "nvidia-h100-80gb-hbm3"."""
+    return "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
+
+
+def peak(name: str) -> Peak | None:
+    """The data-sheet limits of the GPU of this name, None when the table lacks it."""
+    words = "".join(c if c.isalnum() else " " for c in name.upper()).split()
+    for row in PEAKS:
+        if all(word.upper() in words for word in row.match):
+            return row
+    return None
+
+
+@lru_cache
+def gpu() -> Gpu | None:
+    """The current CUDA device, None without CuPy, a driver or a device."""
+    try:
+        import cupy
+
+        if cupy.cuda.runtime.getDeviceCount() == 0:
+            return None
+        index = cupy.cuda.runtime.getDevice()
+        about = cupy.cuda.runtime.getDeviceProperties(index)
+    except Exception:  # no CuPy, or a CuPy whose driver is missing: each raises its own kind
+        return None
+    clock = about.get("clockRate") or cupy.cuda.Device(index).attributes.get("ClockRate", 0)
+    return Gpu(
+        name=about["name"].decode(),
+        arch=10 * about["major"] + about["minor"],
+        sms=about["multiProcessorCount"],
+        l2_bytes=about["l2CacheSize"],
+        memory_bytes=about["totalGlobalMem"],
+        clock_mhz=clock // 1000,
+        shared_per_block=about["sharedMemPerBlockOptin"],
+        driver=_version(cupy.cuda.runtime.driverGetVersion()),
+        runtime=_version(cupy.cuda.runtime.runtimeGetVersion()),
+    )
+
+
+def _version(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def choose(machine: str = "auto") -> str:
+    """ "gpu" or "emulator" for "auto" and for either name. UnsupportedGPU when "gpu" is asked for and none is here."""
+    from .errors import UnsupportedGPU
+
+    if machine not in ("auto", "gpu", "emulator"):
+        raise ValueError(f"no machine {machine!r}: choose auto, gpu or emulator")
+    if machine == "auto":
+        return "gpu" if gpu() else "emulator"
+    if machine == "gpu" and gpu() is None:
+        raise UnsupportedGPU(
+            "no GPU here (CuPy and an NVIDIA driver are needed): use machine='emulator'"
+        )
+    return machine

@@ -1,0 +1,126 @@
+"""NVRTC, NVIDIA's run-time compiler: CUDA C++ text in, PTX and cubin out; no GPU, driver or nvcc needed.
+
+Reached through `cuda.bindings` or, where that is not installed, through CuPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What one compile gave. `ptx` and `cubin` are empty when it failed; `log` has the messages either way."""
+
+    ok: bool
+    log: str
+    ptx: str = ""
+    cubin: bytes = b""
+
+
+class CudaBindings:
+    """NVRTC through the package cuda-bindings, 12.x or 13.x."""
+
+    def __init__(self):
+        from cuda.bindings import nvrtc
+
+        self.nvrtc = nvrtc
+        status, self.major, self.minor = nvrtc.nvrtcVersion()
+        self._expect(status)
+
+    def architectures(self) -> list[int]:
+        status, archs = self.nvrtc.nvrtcGetSupportedArchs()
+        self._expect(status)
+        return list(archs)
+
+    def compile(
+        self, source: str, name: str, headers: Mapping[str, str], options: Sequence[str]
+    ) -> Compiled:
+        n = self.nvrtc
+        texts = [text.encode() for text in headers.values()]
+        names = [header.encode() for header in headers]
+        status, program = n.nvrtcCreateProgram(
+            source.encode(), name.encode(), len(names), texts, names
+        )
+        self._expect(status)
+        try:
+            encoded = [option.encode() for option in options]
+            (status,) = n.nvrtcCompileProgram(program, len(encoded), encoded)
+            log = self._read(n.nvrtcGetProgramLogSize, n.nvrtcGetProgramLog, program).decode(
+                errors="replace"
+            )
+            if (
+                status == n.nvrtcResult.NVRTC_ERROR_COMPILATION
+                or status == n.nvrtcResult.NVRTC_ERROR_INVALID_OPTION
+            ):
+                return Compiled(False, log.rstrip("\0\n "))
+            self._expect(status)
+            ptx = self._read(n.nvrtcGetPTXSize, n.nvrtcGetPTX, program).rstrip(b"\0").decode()
+            cubin = self._read(n.nvrtcGetCUBINSize, n.nvrtcGetCUBIN, program)
+            return Compiled(True, log.rstrip("\0\n "), ptx, cubin)
+        finally:
+            n.nvrtcDestroyProgram(program)
+
+    def _read(self, size_of, read, program) -> bytes:
+        status, size = size_of(program)
+        self._expect(status)
+        buffer = bytearray(size)
+        (status,) = read(program, buffer)
+        self._expect(status)
+        return bytes(buffer)
+
+    def _expect(self, status) -> None:
+        if status != self.nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise RuntimeError(f"NVRTC: {status.name}")
+
+
+class CupyNvrtc:
+    """NVRTC through CuPy's own binding, so that a machine with CuPy needs no further package."""
+
+    def __init__(self):
+        from cupy_backends.cuda.libs import nvrtc
+
+        self.nvrtc = nvrtc
+        self.major, self.minor = nvrtc.getVersion()
+
+    def architectures(self) -> list[int]:
+        return (
+            list(self.nvrtc.getSupportedArchs()) if hasattr(self.nvrtc, "getSupportedArchs") else []
+        )
+
+    def compile(
+        self, source: str, name: str, headers: Mapping[str, str], options: Sequence[str]
+    ) -> Compiled:
+        n = self.nvrtc
+        texts = [text.encode() for text in headers.values()]
+        program = n.createProgram(source, name, texts, [header.encode() for header in headers])
+        try:
+            try:
+                n.compileProgram(program, tuple(options))
+            except n.NVRTCError as error:
+                return Compiled(False, _text(n.getProgramLog(program)) or str(error))
+            return Compiled(
+                True, _text(n.getProgramLog(program)), _text(n.getPTX(program)), n.getCUBIN(program)
+            )
+        finally:
+            n.destroyProgram(program)
+
+
+def _text(value: str | bytes) -> str:
+    return (value if isinstance(value, str) else value.decode(errors="replace")).rstrip("\0\n ")
+
+
+@lru_cache
+def compiler() -> CudaBindings | CupyNvrtc:
+    """The NVRTC of this machine. ImportError says what to install when there is none."""
+    problems = []
+    for binding in (CudaBindings, CupyNvrtc):
+        try:
+            return binding()
+        except Exception as error:  # a missing package, or a package that does not find libnvrtc
+            problems.append(f"{binding.__doc__.splitlines()[0]}: {error}")
+    raise ImportError(
+        "no NVRTC: pip install cuda-bindings nvidia-cuda-nvrtc\n" + "\n".join(problems)
+    )

@@ -1,0 +1,302 @@
+"""The ladder: one row per rung, in reading order, and what a launcher must know of each.
+
+A row holds the macros of the rung's `.cu` file with their defaults; `build` passes every one of them with `-D`, so the
+launch geometry computed here and the compiled kernel cannot disagree. To change a rung, edit its own row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+FOLDER = Path(__file__).resolve().parent
+ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32"}
+
+Macros = Mapping[str, int]
+Extent = Callable[..., int]
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Blocks of size `b` that cover `a`."""
+    return -(-a // b)
+
+
+def tile_grid(M: int, N: int, *, BM: int, BN: int, **_: int) -> tuple[int, int, int]:
+    """One block per `BM x BN` tile of C: x along N, y along M."""
+    return ceil_div(N, BN), ceil_div(M, BM), 1
+
+
+@dataclass(frozen=True)
+class Types:
+    """The number formats of one configuration of a rung. `inputs` "tf32" is stored as float32."""
+
+    inputs: str = "float32"
+    accumulator: str = "float32"
+    output: str = "float32"
+
+    @property
+    def input_dtype(self) -> str:
+        """NumPy dtype name of A and B."""
+        return STORED_AS[self.inputs]
+
+    @property
+    def output_dtype(self) -> str:
+        """NumPy dtype name of C."""
+        return self.output
+
+    def __str__(self) -> str:
+        return f"{self.inputs}->{self.output}"
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One rung of the ladder.
+
+    `threads` gives the block (an int, or (x, y)), `shared` the bytes of dynamic shared memory and `grid` the blocks, all
+    from the macros as keyword arguments. `tile` names the macros (or gives the numbers) that M, N and K are padded to,
+    None when the kernel guards its own edges. `variants` maps a macro setting to the fields of `Types` and the macro
+    defaults it changes. `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
+    """
+
+    name: str
+    number: int | None
+    idea: str
+    inputs: str = "float32"
+    accumulator: str = "float32"
+    output: str = "float32"
+    macros: Macros = field(default_factory=dict)
+    threads: Callable[..., int | tuple[int, int]] | None = None
+    shared: Extent = lambda **_: 0
+    grid: Callable[..., tuple[int, int, int]] = tile_grid
+    tile: tuple[str | int, str | int, str | int] | None = None
+    min_arch: int = 75
+    alignment: int = 1
+    a_major: str = "K"
+    variants: tuple[tuple[Macros, Mapping], ...] = ()
+    space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    valid: Callable[..., bool] = lambda **_: True
+    machine: str = "any"
+
+    @property
+    def file(self) -> str | None:
+        """File name in `kernels/`, None for a rung written in Python."""
+        return None if self.number is None else f"{self.number:02d}_{self.name}.cu"
+
+    @property
+    def path(self) -> Path | None:
+        """Where the CUDA source is, None for a rung written in Python."""
+        return None if self.file is None else FOLDER / self.file
+
+    @property
+    def entry(self) -> str:
+        """Name of the `extern "C"` entry point."""
+        return f"gemm_{self.name}"
+
+    @property
+    def exists(self) -> bool:
+        """False while the CUDA source has not been written."""
+        return self.path is None or self.path.exists()
+
+    def resolve(self, macros: Macros | None = None) -> dict[str, int]:
+        """All macros: the given ones over the variant's over the defaults. ValueError for a name the rung lacks."""
+        given = dict(macros or {})
+        unknown = sorted(set(given) - set(self.macros))
+        if unknown:
+            known = ", ".join(self.macros) or "none"
+            raise ValueError(f"{self.name} has no macro {', '.join(unknown)}; it has {known}")
+        resolved = dict(self.macros)
+        for setting, changes in self._chosen({**resolved, **given}):
+            resolved |= {**setting, **changes.get("macros", {})}
+        return resolved | given
+
+    def types(self, macros: Macros | None = None) -> Types:
+        """Number formats under these macros."""
+        formats = {"inputs": self.inputs, "accumulator": self.accumulator, "output": self.output}
+        for _, changes in self._chosen({**self.macros, **(macros or {})}):
+            formats |= {k: v for k, v in changes.items() if k != "macros"}
+        return Types(**formats)
+
+    def padding(self, macros: Macros | None = None) -> tuple[int, int, int]:
+        """Multiples that the launcher pads M, N and K to."""
+        values = self.resolve(macros)
+        m, n, k = (values.get(t, t) for t in self.tile or (1, self.alignment, self.alignment))
+        return m, n, k
+
+    def geometry(self, macros: Macros | None, M: int, N: int, K: int):
+        """`(grid, block, shared_bytes)` of a launch that computes an `(M, N)` output."""
+        values = self.resolve(macros)
+        threads = self.threads(**values)
+        block = (threads, 1, 1) if isinstance(threads, int) else (*threads, 1)
+        return self.grid(M, N, **values), block, self.shared(**values)
+
+    def configurations(self) -> list[dict[str, int]]:
+        """The settings worth checking: the default, then each variant."""
+        return [{}, *(dict(setting) for setting, _ in self.variants)]
+
+    def _chosen(self, values: Macros) -> list[tuple[Macros, Mapping]]:
+        return [
+            (setting, changes)
+            for setting, changes in self.variants
+            if all(values.get(name) == value for name, value in setting.items())
+        ]
+
+
+LADDER = (
+    Rung("cpu", None, "triple loop, then every core, then BLAS", machine="cpu"),
+    Rung(
+        "uncoalesced", 1, "one thread per output; the warp runs down a column of C",
+        macros={"BLOCK": 32},
+        threads=lambda BLOCK, **_: (BLOCK, BLOCK),
+        grid=lambda M, N, BLOCK, **_: (ceil_div(N, BLOCK), ceil_div(M, BLOCK), 1),
+    ),
+    Rung(
+        "naive", 2, "one thread per output; the warp runs along a row of C",
+        macros={"BLOCK": 32},
+        threads=lambda BLOCK, **_: (BLOCK, BLOCK),
+        grid=lambda M, N, BLOCK, **_: (ceil_div(N, BLOCK), ceil_div(M, BLOCK), 1),
+    ),
+    Rung(
+        "tiled", 3, "a block shares its tiles of A and B in shared memory",
+        macros={"BLOCK": 32, "HALF_INPUT": 0},
+        threads=lambda BLOCK, **_: (BLOCK, BLOCK),
+        grid=lambda M, N, BLOCK, **_: (ceil_div(N, BLOCK), ceil_div(M, BLOCK), 1),
+        variants=(({"HALF_INPUT": 1}, {"inputs": "float16", "macros": {"BLOCK": 16}}),),
+    ),
+    Rung(
+        "coarsened_1d", 4, "a thread computes a column of TM outputs",
+        macros={"BM": 64, "BN": 64, "BK": 8, "TM": 8},
+        threads=lambda BM, BN, TM, **_: BM * BN // TM,
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
+        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
+        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "vectorized", 6, "128-bit loads and stores",
+        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
+        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "warp_tiled", 7, "block, warp and thread tiles",
+        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "async_copy", 8, "cp.async moves a tile without registers",
+        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
+        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
+        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "STAGES": 3},
+        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "warp_specialized", 10, "producer warps copy, consumer warps compute",
+        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "STAGES": 3, "PRODUCERS": 32},
+        threads=lambda BM, BN, TM, TN, PRODUCERS, **_: BM * BN // (TM * TN) + PRODUCERS,
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "wmma", 11, "a warp multiplies 16x16x16 on the tensor cores, from global memory",
+        inputs="float16",
+        macros={"BM": 128, "BN": 64, "WM": 64, "WN": 32},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", 16),
+        space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+    ),
+    Rung(
+        "wmma_shared", 12, "the fragments come from shared memory",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "PAD": 8},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        shared=lambda BM, BN, BK, PAD, **_: 2 * (BM * (BK + PAD) + BK * (BN + PAD)),
+        tile=("BM", "BN", "BK"),
+        space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "PAD": (0, 8)},
+    ),
+    Rung(
+        "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "STAGES": 2, "PAD": 8},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        shared=lambda BM, BN, BK, STAGES, PAD, **_: 2 * STAGES * (BM * (BK + PAD) + BK * (BN + PAD)),
+        tile=("BM", "BN", "BK"),
+        space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "STAGES": (2, 3)},
+    ),
+    Rung(
+        "mma_atoms", 14, "one warp, one instruction: who holds what",
+        inputs="float16",
+        macros={},
+        threads=lambda **_: 32,
+        grid=lambda M, N, **_: (ceil_div(N, 8), ceil_div(M, 16), 1),
+        tile=(16, 8, 16),
+    ),
+    Rung(
+        "mma_sync", 15, "ldmatrix feeds mma.sync",
+        inputs="float16",
+        macros={"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "mma_tiled", 16, "larger warp tiles, accumulators in registers",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "mma_padded", 17, "padding moves rows to other banks",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "PAD": 8},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", "BK"),
+    ),
+    Rung(
+        "mma_tf32", 19, "TF32, A M-major, shared memory and registers double-buffered",
+        inputs="tf32",
+        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        tile=("BM", "BN", "BK"),
+        a_major="M",
+        min_arch=80,
+    ),
+    Rung(
+        "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 64, "STAGES": 4, "HALF_OUTPUT": 0},
+        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        shared=lambda BM, BN, BK, STAGES, **_: 2 * STAGES * (BM + BN) * BK,
+        alignment=8,
+        variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
+    ),
+    Rung("cublas", None, "the library, called properly", machine="gpu"),
+)  # fmt: skip
+
+RUNGS: Mapping[str, Rung] = MappingProxyType({rung.name: rung for rung in LADDER})
+
+
+def find(rung: str | Rung) -> Rung:
+    """The rung of this name. ValueError lists the names there are."""
+    if isinstance(rung, Rung):
+        return rung
+    if rung not in RUNGS:
+        raise ValueError(f"no rung {rung!r}; the ladder is {', '.join(RUNGS)}")
+    return RUNGS[rung]
