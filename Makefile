@@ -1,0 +1,88 @@
+# The GEMM Ladder. `make help` lists what there is; `make book` and `make test` are all most need.
+#
+# Everything runs in .venv, which is made on first use. On a machine that cannot install packages,
+# name a Python that has them already, and no .venv is made:  make record PYTHON=python3
+
+SHELL := bash
+VENV := .venv
+PORT ?= 8000
+
+ifdef PYTHON
+PY := $(PYTHON)
+READY :=
+else
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+endif
+
+SITE := _build/html/index.html
+# Notebooks are tested on the emulator everywhere, so that outputs do not hang on a GPU being there.
+ON_EMULATOR := CUDA_VISIBLE_DEVICES=
+
+.DEFAULT_GOAL := help
+.PHONY: help book live chapters serve lab test lint compile record setup-cells clean
+
+help:  ## what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+# A Python of 3.11 to 3.13, tried by running it: a name on the PATH may lead nowhere.
+$(VENV)/.ready: requirements.txt requirements-cuda12.txt
+	@fits='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; \
+	for candidate in python3 python3.13 python3.12 python3.11 python; do \
+	  if $$candidate -c "$$fits" 2>/dev/null; then found=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo "The GEMM Ladder needs Python 3.11, 3.12 or 3.13; none was found on the PATH." >&2; exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$($$found --version) ..."; \
+	$$found -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@if command -v nvidia-smi >/dev/null && nvidia-smi >/dev/null 2>&1; then \
+	  major=$$(nvidia-smi | grep -oE 'CUDA[A-Za-z ]* Version: *[0-9]+' | grep -oE '[0-9]+$$' | head -1); \
+	  echo "Found a GPU whose driver is of CUDA $$major ..."; \
+	  if [ "$$major" -ge 13 ]; then $(PY) -m pip install --quiet "cupy-cuda13x>=13.6"; \
+	  else $(PY) -m pip install --quiet -r requirements-cuda12.txt; fi; \
+	fi
+	@touch $@
+
+book: $(READY)  ## render the book from its recorded outputs
+	@$(PY) -c 'from jupyter_book.cli.main import main; main()' build . --quiet -W --keep-going
+	@echo "The book is in $(SITE). Open it with:"
+	@echo "  python3 -m webbrowser $(CURDIR)/$(SITE)"
+
+live: chapters book  ## re-run every chapter on this machine, then render what it ran
+
+chapters: $(READY)  ## re-run every chapter on this machine, storing the outputs
+	@$(PY) -m book.chapters run
+
+serve: book  ## show the book on http://localhost:8000 (PORT=8000)
+	@echo "The book is on http://localhost:$(PORT)/ (end with Ctrl-C)"
+	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: $(READY)  ## open the chapters in JupyterLab
+	@$(PY) -c 'import jupyterlab' 2>/dev/null || $(PY) -m pip install --quiet "jupyterlab>=4,<5"
+	@$(PY) -m jupyterlab book
+
+test: lint compile book  ## check everything: style, kernels, chapters, book
+	@$(ON_EMULATOR) $(PY) -m pytest tests book -n 2 --dist loadscope \
+	  --nbval --nbval-current-env --nbval-cell-timeout 120 \
+	  --nbval-sanitize-with tests/nbval_sanitize.cfg
+
+lint: $(READY)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m codespell_lib book kernels emulator figures tests *.md
+
+compile: $(READY)  ## compile every kernel for every GPU it supports
+	@$(PY) -m kernels build
+
+record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store both
+	@$(PY) -m kernels record
+	@$(PY) -m book.chapters run
+
+setup-cells: $(READY)  ## put the set-up cell, with the address in _config.yml, into every chapter
+	@$(PY) -m book.chapters setup
+
+clean:  ## remove the rendered book and the caches, but not .venv
+	@rm -rf _build .cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

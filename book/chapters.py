@@ -1,0 +1,168 @@
+"""The chapters as files: which they are, the cell that each begins with, and running them in place.
+
+    python -m book.chapters run [CHAPTER ...]      run chapters on this machine, store their outputs
+    python -m book.chapters setup [CHAPTER ...]    put the current set-up cell into chapters
+    python -m book.chapters from-markdown DRAFT ...  make or update chapters written as MyST Markdown
+
+The machine is a GPU where there is one, else the emulator. Editing is described in CONTRIBUTING.md.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SETUP_TAG = "setup"
+
+# In Colab the repository is not there yet, so this cell can import nothing of it.
+SETUP_CELL = """\
+# Set-up, the same in every chapter. In Colab it fetches the book; elsewhere it finds it.
+import sys
+from pathlib import Path
+
+colab = "google.colab" in sys.modules
+here = Path("/content/{name}") if colab else Path.cwd()
+if colab and not here.exists():
+    !git clone --quiet --depth 1 {url} {{here}}
+    !pip install --quiet -r {{here}}/requirements-colab.txt
+root = next(place for place in [here, *here.parents] if (place / "_config.yml").exists())
+sys.path.insert(0, str(root))\
+"""
+
+
+def repository_url() -> str:
+    """The repository's public address, as `_config.yml` has it: its one place."""
+    config = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    found = re.search(r"^repository:\s*\n(?:\s+.*\n)*?\s+url:\s*(\S+)", config, re.MULTILINE)
+    if found is None:
+        raise ValueError("_config.yml names no repository url")
+    return found.group(1)
+
+
+def setup_cell() -> str:
+    """The source of the set-up cell, for the address in `_config.yml`."""
+    url = repository_url()
+    return SETUP_CELL.format(url=url, name=url.rstrip("/").rsplit("/", 1)[-1])
+
+
+def paths() -> list[Path]:
+    """Every notebook of the book, in reading order, as `_toc.yml` lists them."""
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    files = re.findall(r"^\s*-?\s*(?:root|file):\s*(\S+)", toc, re.MULTILINE)
+    return [path for name in files if (path := ROOT / f"{name}.ipynb").exists()]
+
+
+def has_tag(cell, tag: str) -> bool:
+    return tag in cell.get("metadata", {}).get("tags", [])
+
+
+def write_setup_cell(notebook) -> None:
+    """Makes the notebook's first code cell the set-up cell, replacing an older one."""
+    import nbformat
+
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    if code and (has_tag(code[0], SETUP_TAG) or "_config.yml" in code[0].source):
+        cell = code[0]
+    else:
+        cell = nbformat.v4.new_code_cell()
+        notebook.cells.insert(1, cell)
+    cell.source = setup_cell()
+    cell.metadata.tags = [SETUP_TAG, "hide-input"]
+
+
+def read(path: Path):
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
+def write(notebook, path: Path) -> None:
+    """Writes a notebook as every machine writes it: no timings, versions or random cell names."""
+    import nbformat
+
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:02d}"
+        cell.metadata.pop("execution", None)
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+        **({"widgets": notebook.metadata["widgets"]} if "widgets" in notebook.metadata else {}),
+    }
+    notebook.nbformat_minor = 5
+    nbformat.validate(notebook)
+    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+
+
+def run(path: Path, cell_seconds: int = 300) -> float:
+    """Runs one chapter where it lies and stores its outputs; returns the seconds it took.
+
+    Raises `nbclient.exceptions.CellExecutionError`, and leaves the file as it was, when a cell
+    fails that is not tagged `raises-exception`.
+    """
+    from nbclient import NotebookClient
+
+    notebook = read(path)
+    notebook.metadata.pop("widgets", None)
+    start = time.monotonic()
+    NotebookClient(
+        notebook,
+        timeout=cell_seconds,
+        extra_arguments=["--log-level=ERROR"],
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent)}},
+    ).execute()
+    write(notebook, path)
+    return time.monotonic() - start
+
+
+def from_markdown(draft: Path) -> Path:
+    """Makes or updates the chapter beside `book/` that a MyST Markdown draft describes.
+
+    Outputs of cells whose source did not change are kept; run the chapter to store new ones.
+    """
+    import jupytext
+
+    path = ROOT / "book" / f"{draft.stem}.ipynb"
+    notebook = jupytext.read(draft, fmt="md:myst")
+    write_setup_cell(notebook)
+    if path.exists():
+        kept = {c.source: c for c in read(path).cells if c.cell_type == "code"}
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and cell.source in kept:
+                cell.outputs = kept[cell.source].outputs
+                cell.execution_count = kept[cell.source].execution_count
+    write(notebook, path)
+    return path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m book.chapters", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("do", choices=["run", "setup", "from-markdown"])
+    parser.add_argument("files", nargs="*", type=Path, help="default: every chapter in _toc.yml")
+    asked = parser.parse_args(arguments)
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    failed = 0
+    for path in [file.resolve() for file in asked.files] or paths():
+        if asked.do == "from-markdown":
+            print(f"{path.name} -> {from_markdown(path).relative_to(ROOT)}")
+        elif asked.do == "setup":
+            notebook = read(path)
+            write_setup_cell(notebook)
+            write(notebook, path)
+        else:
+            print(f"{path.relative_to(ROOT)} ...", end=" ", flush=True)
+            try:
+                print(f"{run(path):.0f} s", flush=True)
+            except Exception as error:
+                failed += 1
+                print(f"failed\n{error}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
