@@ -1,0 +1,199 @@
+"""One call that runs a rung: checks what it is given, pads, launches, crops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .build import DEFAULT_ARCH, Build, build
+from .errors import UnsupportedGPU
+from .launch import launch
+from .machine import choose, gpu
+from .rungs import Rung, Types, find
+
+LARGEST_INDEX = 2**31 - 1  # the kernels index with int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one rung computes one problem: sizes before and after padding, launch geometry, build."""
+
+    rung: Rung
+    macros: Mapping[str, int]
+    types: Types
+    size: tuple[int, int, int]
+    padded: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    build: Build = field(repr=False)
+
+    def arguments(self, A, B, C, alpha: float, beta: float) -> list:
+        """Kernel arguments for padded arrays."""
+        sizes = [np.int32(n) for n in self.padded]
+        return [A, B, C, *sizes, np.float32(alpha), np.float32(beta)]
+
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """Shapes of A, B and C as the kernel reads them."""
+        M, N, K = self.padded
+        return ((K, M) if self.rung.a_major == "M" else (M, K)), (K, N), (M, N)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gave. `C` is `(M, N)`, of the kind (NumPy or CuPy) that A was; `trace` is None from a GPU."""
+
+    C: Any = field(repr=False)
+    trace: Any = field(default=None, repr=False)
+    plan: Plan | None = field(default=None, repr=False)
+    machine: str = "emulator"
+
+    @property
+    def build(self) -> Build | None:
+        """The compiled kernel, None for a rung written in Python."""
+        return self.plan.build if self.plan else None
+
+
+def plan(
+    rung: str | Rung,
+    M: int,
+    N: int,
+    K: int,
+    macros: Mapping[str, int] | None = None,
+    arch: int | str | None = None,
+    built: Build | None = None,
+) -> Plan:
+    """Geometry and build for one problem. `built` replaces the rung's own build (a wrong variant, say)."""
+    rung = find(rung)
+    values = rung.resolve(macros)
+    if min(M, N, K) < 1:
+        raise ValueError(f"M, N, K = {M}, {N}, {K}: each must be at least 1")
+    padded = tuple(-(-n // p) * p for n, p in zip((M, N, K), rung.padding(values), strict=True))
+    Mp, Np, Kp = padded
+    if max(Mp * Kp, Kp * Np, Mp * Np) > LARGEST_INDEX:
+        raise ValueError(
+            f"M, N, K = {M}, {N}, {K}: a matrix has more than {LARGEST_INDEX} elements"
+        )
+    if built is None:
+        _check_architecture(rung, arch)
+        built = build(rung, values, arch)
+    grid, block, shared_bytes = rung.geometry(values, *padded)
+    return Plan(
+        rung, values, rung.types(values), (M, N, K), padded, grid, block, shared_bytes, built
+    )
+
+
+def gemm(
+    rung: str | Rung,
+    A,
+    B,
+    C=None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    macros: Mapping[str, int] | None = None,
+    machine: str = "auto",
+    arch: int | str | None = None,
+    built: Build | None = None,
+) -> Result:
+    """`alpha * A @ B + beta * C` by one rung of the ladder; C itself is left as it is.
+
+    A is `(M, K)`, B `(K, N)`, C `(M, N)`, row-major, any M, N, K >= 1, in the rung's dtypes. A rung that needs whole
+    tiles works on zero-padded copies, one that reads A M-major on a transposed copy. On the emulator the kernel is
+    compiled for `arch`, sm_80 unless given. ValueError says which shape or dtype is wrong and what would be right,
+    UnsupportedGPU which GPU the rung needs.
+    """
+    rung = find(rung)
+    types = rung.types(macros)
+    M, N, K = _check(rung, types, A, B, C, beta)
+    if rung.machine == "cpu":
+        from . import cpu
+
+        return Result(cpu.blas(A, B, C, alpha, beta), machine="cpu")
+    if rung.machine == "gpu":
+        from . import cublas
+
+        return Result(cublas.gemm(A, B, C, alpha, beta), machine="gpu")
+    if machine == "auto" and hasattr(A, "__cuda_array_interface__"):
+        machine = "gpu"
+    machine = choose(machine)
+    if arch is None and machine == "emulator":
+        arch = DEFAULT_ARCH
+    how = plan(rung, M, N, K, macros, arch, built)
+    xp, A, B, C = _at(machine, A, B, C)
+    Mp, Np, Kp = how.padded
+    a = _pad(xp, A, Mp, Kp)
+    if rung.a_major == "M":
+        a = xp.ascontiguousarray(a.T)
+    b = _pad(xp, B, Kp, Np)
+    if beta == 0:
+        c = xp.full((Mp, Np), np.nan, types.output_dtype)  # an element left out is seen
+    else:
+        c = _pad(xp, C, Mp, Np, copy=True)
+    trace = launch(
+        how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
+        how.shared_bytes, machine,
+    )  # fmt: skip
+    return Result(c[:M, :N], trace, how, machine)
+
+
+def _check_architecture(rung: Rung, arch: int | str | None) -> None:
+    found = gpu()
+    number = int(str(arch).rstrip("af")) if arch is not None else found.arch if found else None
+    if number is not None and number < rung.min_arch:
+        whose = f"this {found.name}" if arch is None else "the architecture asked for"
+        raise UnsupportedGPU(
+            f"{rung.name} needs sm_{rung.min_arch} or newer; {whose} is sm_{number}"
+        )
+
+
+def _check(rung: Rung, types: Types, A, B, C, beta: float) -> tuple[int, int, int]:
+    if A.ndim != 2 or B.ndim != 2 or A.shape[1] != B.shape[0] or 0 in (*A.shape, *B.shape):
+        raise ValueError(
+            f"A {A.shape} @ B {B.shape}: shapes must be (M, K) and (K, N), all at least 1"
+        )
+    M, K, N = *A.shape, B.shape[1]
+    # The rungs in Python take what their library takes.
+    if rung.machine == "any":
+        for name, array in (("A", A), ("B", B)):
+            if array.dtype != types.input_dtype:
+                raise ValueError(f"{rung.name} takes {_accepted(rung)}; {name} is {array.dtype}")
+    if C is None and beta != 0:
+        raise ValueError(f"beta = {beta} needs C, of shape {(M, N)}")
+    if C is not None and C.shape != (M, N):
+        raise ValueError(f"C has shape {C.shape}; A @ B has {(M, N)}")
+    if rung.machine == "any" and C is not None and C.dtype != types.output_dtype:
+        raise ValueError(
+            f"{rung.name} writes {types.output_dtype} under these macros; C is {C.dtype}"
+        )
+    return M, N, K
+
+
+def _accepted(rung: Rung) -> str:
+    choices = [rung.types().input_dtype]
+    for setting in rung.configurations()[1:]:
+        dtype = rung.types(setting).input_dtype
+        if dtype not in choices[0]:
+            choices.append(f"{dtype} with macros={setting}")
+    return ", or ".join(choices)
+
+
+def _at(machine: str, *arrays):
+    """NumPy arrays for the emulator, CuPy arrays for the GPU."""
+    if machine == "emulator":
+        if any(hasattr(a, "__cuda_array_interface__") for a in arrays):
+            raise ValueError("the emulator takes NumPy arrays: convert CuPy arrays with .get()")
+        return np, *arrays
+    import cupy
+
+    return cupy, *(None if a is None else cupy.asarray(a) for a in arrays)
+
+
+def _pad(xp, array, rows: int, cols: int, copy: bool = False):
+    if array.shape == (rows, cols) and array.flags.c_contiguous:
+        return array.copy() if copy else array
+    padded = xp.zeros((rows, cols), array.dtype)
+    padded[: array.shape[0], : array.shape[1]] = array
+    return padded

@@ -1,0 +1,199 @@
+"""Runs a build: on the GPU through CuPy, or on the emulator. What cannot run is refused before."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from .build import Build, cache_folder
+from .errors import UnsupportedGPU
+from .machine import choose, gpu
+
+# CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_BLOCK = (1024, 1024, 64)
+DEFAULT_SHARED = 48 * 1024
+PTX_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)")
+PTX_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One kernel parameter as the PTX declares it: kind "u", "s", "b" or "f", and its bytes."""
+
+    kind: str
+    bytes: int
+
+    def describe(self) -> str:
+        if self.bytes == 8:
+            return "an array (a 64-bit pointer)"
+        return f"a {8 * self.bytes}-bit {'float' if self.kind == 'f' else 'integer'}"
+
+
+def launch(
+    build: Build,
+    entry: str | None,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence,
+    shared_bytes: int = 0,
+    machine: str = "auto",
+):
+    """Run one kernel; returns the emulator's Trace, or None from a GPU.
+
+    `args`: NumPy arrays are read and written in place on either machine, CuPy arrays stay on the GPU, numbers go by
+    value. `shared_bytes` is dynamic shared memory. ValueError or UnsupportedGPU before the launch say what was wrong and
+    what would be right.
+    """
+    machine = choose(machine)
+    entry = entry or build.entry
+    grid, block = _extent(grid, MAX_GRID, "grid"), _extent(block, MAX_BLOCK, "block")
+    if math.prod(block) > MAX_THREADS:
+        raise ValueError(f"block {block} has {math.prod(block)} threads: at most {MAX_THREADS}")
+    if entry not in build.entries:
+        raise ValueError(f"{build.name} has no kernel {entry!r}; it has {', '.join(build.entries)}")
+    args = _arguments(build, entry, args)
+    if machine == "emulator":
+        if any(_on_gpu(a) for a in args):
+            raise ValueError("the emulator takes NumPy arrays: convert CuPy arrays with .get()")
+        return _module(build.ptx).launch(
+            entry, grid=grid, block=block, args=args, shared_bytes=shared_bytes
+        )
+    _launch_on_gpu(build, entry, grid, block, args, shared_bytes)
+    return None
+
+
+def prepare_on_gpu(build: Build, entry: str | None, grid, block, args, shared_bytes: int = 0):
+    """A function that launches this kernel on these CuPy arrays and returns at once: for timing."""
+    entry = entry or build.entry
+    grid, block = _extent(grid, MAX_GRID, "grid"), _extent(block, MAX_BLOCK, "block")
+    args = tuple(_arguments(build, entry, args))
+    kernel = _kernel(build, entry, shared_bytes)
+    return lambda: kernel(grid, block, args, shared_mem=shared_bytes)
+
+
+def parameters(build: Build, entry: str) -> list[Parameter]:
+    """What the kernel takes, from its PTX."""
+    match = re.search(rf"\.entry\s+{re.escape(entry)}\s*\(([^)]*)\)", build.ptx)
+    kinds = PTX_PARAMETER.findall(match[1]) if match else []
+    return [Parameter(kind[0], PTX_BYTES.get(kind[1:], 0)) for kind in kinds]
+
+
+def _extent(values, limits, what) -> tuple[int, int, int]:
+    if isinstance(values, int):
+        values = (values,)
+    extent = (*map(int, values), 1, 1)[:3]
+    if len(values) > 3 or any(not 1 <= n <= limit for n, limit in zip(extent, limits, strict=True)):
+        raise ValueError(f"{what} {tuple(values)}: up to three numbers, from 1 to {limits}")
+    return extent
+
+
+def _arguments(build: Build, entry: str, args: Sequence) -> list:
+    expected = parameters(build, entry)
+    if expected and len(expected) != len(args):
+        raise ValueError(f"{entry} takes {len(expected)} arguments, not {len(args)}")
+    return [
+        _argument(position, value, expected[position] if expected else None, entry)
+        for position, value in enumerate(args)
+    ]
+
+
+def _argument(position: int, value, parameter: Parameter | None, entry: str):
+    if isinstance(value, bool | int) and not isinstance(value, np.generic):
+        wide = parameter is not None and parameter.bytes == 8
+        value = np.int64(value) if wide else np.int32(value)
+    elif isinstance(value, float) and not isinstance(value, np.generic):
+        value = np.float32(value)
+    is_array = hasattr(value, "__array_interface__") and not isinstance(value, np.generic)
+    is_array = is_array or _on_gpu(value)
+    if is_array and not value.flags.c_contiguous:
+        raise ValueError(
+            f"{entry}, argument {position}: the array is not contiguous; copy it first"
+        )
+    if parameter is not None:
+        fits = parameter.bytes == (8 if is_array else value.dtype.itemsize)
+        if not fits or (not is_array and (parameter.kind == "f") != (value.dtype.kind == "f")):
+            given = "an array" if is_array else f"{value!r}"
+            raise ValueError(f"{entry}, argument {position}: {given}, needs {parameter.describe()}")
+    return value
+
+
+def _on_gpu(value) -> bool:
+    return hasattr(value, "__cuda_array_interface__")
+
+
+@lru_cache(maxsize=64)
+def _module(ptx: str):
+    import emulator
+
+    return emulator.Module(ptx)
+
+
+def _launch_on_gpu(build: Build, entry: str, grid, block, args, shared_bytes: int) -> None:
+    import cupy
+
+    kernel = _kernel(build, entry, shared_bytes)
+    arrays = {i: a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
+    copies = {i: cupy.asarray(a) for i, a in arrays.items()}
+    kernel(
+        grid, block, tuple(copies.get(i, a) for i, a in enumerate(args)), shared_mem=shared_bytes
+    )
+    for i, array in arrays.items():
+        if array.flags.writeable:
+            array[...] = copies[i].get()
+    if not arrays:
+        cupy.cuda.get_current_stream().synchronize()
+
+
+def _kernel(build: Build, entry: str, shared_bytes: int):
+    here = gpu()
+    number = int(re.match(r"\d+", build.arch)[0])
+    # A cubin runs on its own major version, from its minor version upwards.
+    if here.arch // 10 != number // 10 or here.arch < number:
+        raise UnsupportedGPU(
+            f"{build.name} is built for sm_{build.arch}, this {here.name} is sm_{here.arch}: "
+            f"build it with arch={here.arch}"
+        )
+    total = shared_bytes + build.reports[entry].shared_bytes
+    if total > here.shared_per_block:
+        raise UnsupportedGPU(
+            f"{entry} needs {total} bytes of shared memory a block, this {here.name} has "
+            f"{here.shared_per_block}: choose smaller tiles or fewer stages"
+        )
+    kernel = _loaded(hashlib.sha256(build.cubin).hexdigest(), build.cubin, entry)
+    if total > DEFAULT_SHARED:
+        kernel.max_dynamic_shared_size_bytes = shared_bytes
+    return kernel
+
+
+@lru_cache(maxsize=256)
+def _loaded(digest: str, cubin: bytes, entry: str):
+    """The kernel on the current device. CuPy loads a cubin from a file only."""
+    import cupy
+
+    path = _cubin_folder() / f"{digest}.cubin"
+    if not path.exists():
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+            file.write(cubin)
+        os.replace(file.name, path)
+    return cupy.RawModule(path=str(path)).get_function(entry)
+
+
+@lru_cache
+def _cubin_folder() -> Path:
+    folder = cache_folder() / "cubins"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="gemm-ladder-"))
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="gemm-ladder-"))
