@@ -150,5 +150,5 @@ gemm_wmma_async(const half* __restrict__ A, const half* __restrict__ B, float* _
 // The ECE 60827 lab's part B: a 32 x 64 tile by four warps, K step 16, two buffers; note the order M, K, N.
 __global__ void __launch_bounds__(128)
 gemm_wmma_async(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int M, int K, int N) {
-    multiply<32, 64, 16, 16, 32, 2, 0>(A, B, C, M, N, K, 1.0f, 0.0f);
+    multiply<32, 64, 16, 32, 16, 2, 0>(A, B, C, M, N, K, 1.0f, 0.0f);
 }
