@@ -1,0 +1,39 @@
+// C = A @ B: 32 x 8 threads compute a 32 x 32 tile of C, so a thread has TM = 4 outputs of one column.
+constexpr int TILE = 32, TM = 4;
+
+extern "C" __global__ void coarsen(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float As[TILE][TILE], Bs[TILE][TILE];
+    const int tx = threadIdx.x, ty = threadIdx.y;
+    const int first_row = blockIdx.y * TILE + ty, col = blockIdx.x * TILE + tx;
+    float sum[TM] = {};
+    for (int tile = 0; tile < K; tile += TILE) {
+        for (int i = 0; i < TM; ++i) {
+            const int r = ty + 8 * i, row = first_row + 8 * i;
+            As[r][tx] = row < M && tile + tx < K ? A[row * K + tile + tx] : 0.0f;
+            Bs[r][tx] = tile + r < K && col < N ? B[(tile + r) * N + col] : 0.0f;
+        }
+        __syncthreads();
+#ifdef SOLUTION
+#pragma unroll
+        for (int k = 0; k < TILE; k += 4) {
+            float b[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) b[j] = Bs[k + j][tx];
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {
+                const float4 a = *reinterpret_cast<float4*>(&As[ty + 8 * i][k]);
+                sum[i] += a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];
+            }
+        }
+#else
+        // Your turn: the other three outputs of this thread (rows ty + 8, ty + 16 and ty + 24 of the tile).
+        // Read each element of Bs once for all four; a float4 of As serves four steps of k.
+        for (int k = 0; k < TILE; ++k) sum[0] += As[ty][k] * Bs[k][tx];
+#endif
+        __syncthreads();
+    }
+    for (int i = 0; i < TM; ++i) {
+        const int row = first_row + 8 * i;
+        if (row < M && col < N) C[row * N + col] = sum[i];
+    }
+}

@@ -1,0 +1,41 @@
+"""The reader's numbers are judged fairly, and a wrong answer does not learn the right one."""
+
+import pytest
+
+from book import exercises
+
+
+def test_prediction_stands_beside_the_result(capsys):
+    exercises.compare({"sectors": 128, "time": None}, {"sectors": 1024, "time": 2.5})
+    head, sectors, time = capsys.readouterr().out.splitlines()
+    assert head.split() == ["you", "say", "it", "is"]
+    assert sectors.split() == ["sectors", "128", "1,024", "8x", "too", "few"]
+    assert time.split() == ["time", "-", "2.5", "no", "prediction", "yet"]
+
+
+@pytest.mark.parametrize(("said", "verdict"), [(100, "right"), (104, "right"), (107, "too many")])
+def test_predictions_are_right_within_five_percent(said, verdict, capsys):
+    exercises.compare({"n": said}, {"n": 100})
+    assert capsys.readouterr().out.rstrip().endswith(verdict)
+
+
+def test_a_prediction_without_a_result_is_an_error():
+    with pytest.raises(KeyError):
+        exercises.compare({"a": 1}, {"b": 1})
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "words"),
+    [(17, True, "right"), (18, False, "too large"), (16, False, "too small"), (None, False, "No")],
+)
+def test_answers(answer, right, words, capsys):
+    assert exercises.check(answer, 17) is right
+    said = capsys.readouterr().out
+    assert words in said
+    if not right:
+        assert "17" not in said
+
+
+def test_answers_within_a_tolerance(capsys):
+    assert exercises.check(0.334, 1 / 3, within=0.01)
+    assert not exercises.check(0.35, 1 / 3, within=0.01)
