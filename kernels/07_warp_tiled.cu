@@ -1,0 +1,175 @@
+// Three tiles, one per level of the memory: a block's in shared memory, a warp's in its reach, a thread's in registers.
+// Since vectorized: warps own WM x WN tiles in which each 128-bit shared load costs two wavefronts, the fewest possible;
+// the next tile is fetched, and the next k's fragments are loaded, while this one multiplies: one barrier a tile.
+// Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); two buffers of shared memory.
+// Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C.
+
+#ifndef BM
+#define BM 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef BK
+#define BK 8
+#endif
+#ifndef WM
+#define WM 64
+#endif
+#ifndef WN
+#define WN 64
+#endif
+#ifndef TM
+#define TM 8
+#endif
+#ifndef TN
+#define TN 16
+#endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 2
+#endif
+
+constexpr int WARPS_N = BN / WN;
+constexpr int THREADS = 32 * (BM / WM) * WARPS_N;
+constexpr int LANES_M = WM / TM;
+constexpr int LANES_N = WN / TN;
+static_assert(LANES_M * LANES_N == 32 && LANES_N % 2 == 0, "a warp tile is 32 thread tiles, an even number across");
+
+constexpr int PITCH_A = BM + 4;  // the transposing stores of a warp then meet 32 different banks
+constexpr int PITCH_B = BN;
+constexpr int QUADS_A = BM * BK / 4 / THREADS;  // float4 of each tile that a thread fetches
+constexpr int QUADS_B = BK * BN / 4 / THREADS;
+constexpr int BUFFER = BK * (PITCH_A + PITCH_B);
+static_assert(QUADS_A * THREADS * 4 == BM * BK && QUADS_B * THREADS * 4 == BK * BN, "each thread fetches as many float4");
+static_assert(4 * THREADS % BN == 0 && (BM % (THREADS / 2) == 0 || THREADS / 2 % BM == 0), "in whole rows");
+static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "a tile of A is read 8 columns at a time, fragments in quads");
+
+__device__ __forceinline__ float4 load4(const float* p) { return *reinterpret_cast<const float4*>(p); }
+__device__ __forceinline__ void store4(float* p, float4 v) { *reinterpret_cast<float4*>(p) = v; }
+
+// Row and column of float4 number `quad` of a tile. In A, lanes 2i and 2i+1 share a row: one 32-byte sector.
+__device__ __forceinline__ int row_a(int quad) { return quad / 2 % BM; }
+__device__ __forceinline__ int col_a(int quad) { return quad % 2 * 4 + quad / (2 * BM) * 8; }
+__device__ __forceinline__ int row_b(int quad) { return quad * 4 / BN; }
+__device__ __forceinline__ int col_b(int quad) { return quad * 4 % BN; }
+
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
+gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+                int M, int N, int K, float alpha, float beta) {
+    __shared__ __align__(16) float tiles[2 * BUFFER];  // twice As[BK][PITCH_A], transposed, then Bs[BK][PITCH_B]
+
+    A += size_t(blockIdx.y) * BM * K;  // the block's rows of A, columns of B, tile of C
+    B += size_t(blockIdx.x) * BN;
+    C += size_t(blockIdx.y) * BM * N + size_t(blockIdx.x) * BN;
+
+    // [lanes]
+    // Lane bit 0 goes along the columns and bit 1 along the rows: pairs of lanes agree on their A, lanes two apart on
+    // their B, and shared memory then serves a 128-bit load 16 lanes at a time instead of 8.
+    const int warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+    const int lane_row = lane / 2 % LANES_M;
+    const int lane_col = lane / (2 * LANES_M) * 2 + lane % 2;
+    const int thread_row = warp / WARPS_N * WM + lane_row * 4;  // and quads 4 * LANES_M rows apart
+    const int thread_col = warp % WARPS_N * WN + lane_col * 4;
+    // [/lanes]
+
+    const float* source_a[QUADS_A];  // what this thread fetches next
+    const float* source_b[QUADS_B];
+#pragma unroll
+    for (int q = 0; q < QUADS_A; ++q) {
+        const int quad = threadIdx.x + q * THREADS;
+        source_a[q] = A + size_t(row_a(quad)) * K + col_a(quad);
+    }
+#pragma unroll
+    for (int q = 0; q < QUADS_B; ++q) {
+        const int quad = threadIdx.x + q * THREADS;
+        source_b[q] = B + size_t(row_b(quad)) * N + col_b(quad);
+    }
+    float* write_a = tiles + col_a(threadIdx.x) * PITCH_A + row_a(threadIdx.x);
+    float* write_b = tiles + BK * PITCH_A + row_b(threadIdx.x) * PITCH_B + col_b(threadIdx.x);
+    const float* read_a = tiles + thread_row;
+    const float* read_b = tiles + BK * PITCH_A + thread_col;
+    int flip = BUFFER;  // from the buffer being read to the other one
+
+    float4 next_a[QUADS_A], next_b[QUADS_B];
+    __align__(16) float a[2][TM], b[2][TN];
+    float sums[TM][TN] = {};
+
+    // [steps]
+    auto fetch = [&] {  // global memory to registers
+#pragma unroll
+        for (int q = 0; q < QUADS_A; ++q) {
+            next_a[q] = load4(source_a[q]);
+            source_a[q] += BK;
+        }
+#pragma unroll
+        for (int q = 0; q < QUADS_B; ++q) {
+            next_b[q] = load4(source_b[q]);
+            source_b[q] += size_t(BK) * N;
+        }
+    };
+    auto stage = [&] {  // registers to shared memory
+#pragma unroll
+        for (int q = 0; q < QUADS_A; ++q) {
+            float* to = write_a + col_a(q * THREADS) * PITCH_A + row_a(q * THREADS);
+            to[0 * PITCH_A] = next_a[q].x;
+            to[1 * PITCH_A] = next_a[q].y;
+            to[2 * PITCH_A] = next_a[q].z;
+            to[3 * PITCH_A] = next_a[q].w;
+        }
+#pragma unroll
+        for (int q = 0; q < QUADS_B; ++q) store4(write_b + row_b(q * THREADS) * PITCH_B + col_b(q * THREADS), next_b[q]);
+    };
+    auto load_fragments = [&](int slot, int k) {  // shared memory to registers
+#pragma unroll
+        for (int i = 0; i < TM; i += 4) store4(&a[slot][i], load4(read_a + k * PITCH_A + i * LANES_M));
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) store4(&b[slot][j], load4(read_b + k * PITCH_B + j * LANES_N));
+    };
+    // [/steps]
+
+    fetch();
+    stage();
+    __syncthreads();
+    write_a += BUFFER;
+    write_b += BUFFER;
+    load_fragments(0, 0);
+
+    // [loop]
+    for (int k0 = 0; k0 < K; k0 += BK) {
+        if (k0 + BK < K) fetch();
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            if (k == BK - 2) stage();  // into the other buffer, which nobody has read since the last barrier
+            if (k == BK - 1) {
+                __syncthreads();
+                read_a += flip;
+                read_b += flip;
+                write_a -= flip;
+                write_b -= flip;
+                flip = -flip;
+            }
+            load_fragments((k + 1) % 2, (k + 1) % BK);
+            // [compute]
+#pragma unroll
+            for (int i = 0; i < TM; ++i)
+#pragma unroll
+                for (int j = 0; j < TN; ++j) sums[i][j] += a[k % 2][i] * b[k % 2][j];
+            // [/compute]
+        }
+    }
+    // [/loop]
+
+    // [store]
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            const int row = thread_row + i / 4 * 4 * LANES_M + i % 4;
+            float* c = C + size_t(row) * N + thread_col + j * LANES_N;
+            const float4 old = beta == 0.0f ? float4{} : load4(c);
+            store4(c, {alpha * sums[i][j + 0] + beta * old.x, alpha * sums[i][j + 1] + beta * old.y,
+                       alpha * sums[i][j + 2] + beta * old.z, alpha * sums[i][j + 3] + beta * old.w});
+        }
+    // [/store]
+}
