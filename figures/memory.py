@@ -1,0 +1,331 @@
+"""A warp's access to global memory, by sector, and to shared memory, by bank and wavefront."""
+
+from __future__ import annotations
+
+from figures import style
+from figures.access import BANKS, LINE_BYTES, SECTOR_BYTES, Access, as_accesses
+from figures.drawing import WIDTH, Canvas, Drawing, number, plural
+
+
+def global_access(accesses, width: int = 4, title: str | None = None, caption: str = "") -> Drawing:
+    """A warp's global access: 32 lanes, their addresses, and the 32-byte sectors that these lie in.
+
+    accesses: one `Access` (or 32 byte addresses of `width` bytes each), or a mapping of names to them, drawn one below
+    the other. `facts` holds {name: {"sectors", "ideal", "lines", "used_bytes"}}.
+    Raises ValueError for anything that is not one warp's access.
+    """
+    panels = as_accesses(accesses, width)
+    facts = {
+        name: {
+            "sectors": len(access.sectors),
+            "ideal": access.sectors_ideal,
+            "lines": len({sector // LINE_BYTES for sector in access.sectors}),
+            "used_bytes": access.used_bytes,
+        }
+        for name, access in panels.items()
+    }
+    step, head, gap = 23.0, 24, 30
+    panel_height = head + 22 + 74 + 30 + 22
+    canvas = Canvas(WIDTH, len(panels) * panel_height + (len(panels) - 1) * gap)
+    for index, (name, access) in enumerate(panels.items()):
+        _sector_panel(canvas, index * (panel_height + gap), name, access, facts[name], step, head)
+    return Drawing(
+        title=title or _sector_title(facts),
+        alt=_sector_alt(panels, facts),
+        caption=caption
+        or "Top: the lanes of one warp. Bottom: the 32-byte sectors they touch, in address order, four to a 128-byte line;"
+        " each sector is coloured where a lane uses it and grey where bytes are moved for nobody.",
+        facts=facts,
+        figure=canvas.figure(),
+        min_width=600,
+    )
+
+
+def _sector_panel(canvas, top, name, access: Access, facts, step, head):
+    sectors = access.sectors
+    count, moved = len(sectors), len(sectors) * SECTOR_BYTES
+    share = facts["used_bytes"] / moved
+    left = (WIDTH - 32 * step) / 2
+    summary = f"{plural(count, 'sector')} = {number(moved)} bytes moved, {number(facts['used_bytes'])} used ({share:.0%})"
+    canvas.text(left, top + 9, name or "one request", size=13, bold=True)
+    canvas.text(left + 32 * step, top + 9, summary, size=12, ha="right", color=style.INK)
+    y_lanes, y_sectors = top + head, top + head + 22 + 74
+    for lane in range(32):
+        x = left + lane * step
+        active = lane in access.lanes
+        color = style.lane_color(lane) if active else style.SOFT
+        canvas.rect(x + 1, y_lanes, step - 2, 22, fill=color)
+        text = style.text_on(color) if active else style.MUTED
+        canvas.text(x + step / 2, y_lanes + 11, lane, size=10.5, ha="center", color=text)
+
+    lines = sorted({sector // LINE_BYTES for sector in sectors})
+    line_gap = 6 if len(lines) > 1 else 0
+    room = 32 * step - line_gap * (len(lines) - 1)
+    pitch = min(room / count, 150)
+    start = left + (32 * step - pitch * count - line_gap * (len(lines) - 1)) / 2
+    where, x = {}, start
+    for line in lines:
+        x_line = x
+        for sector in (s for s in sectors if s // LINE_BYTES == line):
+            where[sector] = x
+            canvas.rect(x + 0.5, y_sectors, pitch - 1, 26, fill=style.SOFT, edge=style.LINE, lw=0.8)
+            x += pitch
+        canvas.line(
+            (x_line + 1, y_sectors + 30), (x - 1, y_sectors + 30), color=style.MUTED, lw=1.4
+        )
+        x += line_gap
+
+    drawn = set()
+    for lane in access.lanes:
+        address = access.addresses[lane]
+        sector = address // SECTOR_BYTES * SECTOR_BYTES
+        scale = (pitch - 1) / SECTOR_BYTES
+        x0 = where[sector] + 0.5 + (address - sector) * scale
+        w = access.bytes * scale
+        if address not in drawn:
+            inset = 0.4 if w > 5 else 0
+            canvas.rect(
+                x0 + inset, y_sectors + 1, w - 2 * inset, 24, fill=style.lane_color(lane), z=2
+            )
+            drawn.add(address)
+        canvas.line(
+            (left + lane * step + step / 2, y_lanes + 23),
+            (x0 + w / 2, y_sectors - 1),
+            color=style.MUTED,
+            lw=0.9,
+            alpha=0.75,
+        )
+    _address_labels(
+        canvas,
+        [(where[min(s for s in sectors if s // LINE_BYTES == n)], n) for n in lines],
+        x,
+        y_sectors,
+    )
+
+
+def _address_labels(canvas, starts, right, y):
+    """Addresses of the lines, relative to the first, where they fit."""
+    base, free = starts[0][1], -1.0
+    for x, line in starts:
+        label = f"+{number((line - base) * LINE_BYTES)} B"
+        wide = len(label) * 6.6
+        if x >= free and x + wide < WIDTH:
+            canvas.text(x + 1, y + 42, label, size=10.5, color=style.MUTED)
+            free = x + wide + 10
+
+
+def _sector_title(facts) -> str:
+    if len(facts) == 1:
+        (fact,) = facts.values()
+        if fact["sectors"] <= fact["ideal"]:
+            return f"One request, {plural(fact['sectors'], 'sector')}: as few as can be"
+        return f"One request, {plural(fact['sectors'], 'sector')}, where {fact['ideal']} would do"
+    return "Sectors a request: " + ", ".join(
+        f"{fact['sectors']} in {name}" for name, fact in facts.items()
+    )
+
+
+def _sector_alt(panels, facts) -> str:
+    parts = []
+    for name, access in panels.items():
+        fact = facts[name]
+        addresses = [access.addresses[lane] for lane in access.lanes]
+        steps = {b - a for a, b in zip(addresses, addresses[1:], strict=False)}
+        stride = f"{number(steps.pop())} bytes apart" if len(steps) == 1 else "at uneven distances"
+        parts.append(
+            f"{name or 'A warp'}: {plural(len(access.lanes), 'lane')} of {access.bytes} bytes, {stride}, touch"
+            f" {plural(fact['sectors'], 'sector')} in {plural(fact['lines'], 'line')} of 128 bytes; ideal {fact['ideal']}."
+        )
+    return " ".join(parts)
+
+
+def shared_banks(
+    accesses,
+    width: int = 4,
+    kind: str = "load",
+    rows: str = "lane",
+    title: str | None = None,
+    caption: str = "",
+) -> Drawing:
+    """A warp's shared access over the 32 banks.
+
+    accesses: one `Access` (or 32 byte addresses of `width` bytes each), or a mapping of names to them. rows: "lane" draws
+    one row a lane and colours it by wavefront; "wavefront" draws one row a wavefront and colours it by lane.
+    `facts` holds {name: {"wavefronts", "ideal"}}. Raises ValueError for anything that is not one warp's access.
+    """
+    panels = as_accesses(accesses, width, kind)
+    if rows not in ("lane", "wavefront"):
+        raise ValueError(f'rows are "lane" or "wavefront", not {rows!r}')
+    facts = {
+        name: {"wavefronts": access.wavefronts, "ideal": access.wavefronts_ideal}
+        for name, access in panels.items()
+    }
+    draw = _lane_panel if rows == "lane" else _wavefront_panel
+    heights = [_panel_height(access, rows) for access in panels.values()]
+    top = 0 if any(panels) else -20  # a single access without a name needs no heading
+    canvas = Canvas(WIDTH, top + sum(heights) + 18 * (len(heights) - 1))
+    for (name, access), height in zip(panels.items(), heights, strict=True):
+        draw(canvas, top, name, access, facts[name])
+        top += height + 18
+    most = max(fact["wavefronts"] for fact in facts.values())
+    if rows == "lane":
+        shown = min(most, 8)
+        legend = tuple((style.wavefront_color(w), f"wavefront {w + 1}") for w in range(shown))
+        if most > 8:
+            legend += (("transparent", f"… to {most}, colours repeat"),)
+    else:
+        legend = tuple(
+            (style.lane_color(8 * group + 5), f"lanes {8 * group}-{8 * group + 7}")
+            for group in range(4)
+        )
+    note = ""
+    if any(access.kind == "cp.async.cg" for access in panels.values()):
+        note = " For cp.async.cg the count follows the emulator's packet rule; the colours are those of a 16-byte store."
+    return Drawing(
+        title=title or _bank_title(facts),
+        alt=_bank_alt(panels, facts),
+        caption=(
+            caption
+            or (
+                "One row a lane, one column a bank; the number is the wavefront that serves it."
+                if rows == "lane"
+                else "One row a wavefront, one column a bank; the number is the lane that it serves; \u00d7n is one word for n lanes."
+            )
+        )
+        + note,
+        legend=legend,
+        facts=facts,
+        figure=canvas.figure(),
+        min_width=620,
+    )
+
+
+_LABEL, _CELL, _ROW = 44, 22.0, 15.0
+
+
+def _panel_height(access: Access, rows: str) -> float:
+    return 44 + (len(access.lanes) * _ROW if rows == "lane" else access.wavefronts * 20)
+
+
+def _bank_axis(canvas, top, name, fact):
+    plain = fact["wavefronts"] == fact["ideal"]
+    cost = plural(fact["wavefronts"], "wavefront") + (
+        "" if plain else f", {fact['ideal']} without conflicts"
+    )
+    if name:
+        canvas.text(_LABEL, top + 8, name, size=13, bold=True)
+        canvas.text(_LABEL + 32 * _CELL, top + 8, cost, size=12, ha="right", color=style.INK)
+    canvas.text(_LABEL - 7, top + 33, "bank", size=10.5, ha="right", color=style.MUTED)
+    for bank in range(BANKS):
+        canvas.text(
+            _LABEL + (bank + 0.5) * _CELL, top + 33, bank, size=10, ha="center", color=style.MUTED
+        )
+
+
+def _banks_of(access: Access, lane: int) -> tuple[int, int]:
+    """First bank and number of banks that a lane touches."""
+    return access.addresses[lane] // 4 % BANKS, max(access.bytes // 4, 1)
+
+
+def _grid(canvas, y, rows, height):
+    for row in range(rows):
+        canvas.rect(_LABEL, y + row * height, 32 * _CELL, height - 2, fill=style.SOFT)
+    for bank in range(1, 32):
+        x = _LABEL + bank * _CELL
+        canvas.line((x, y), (x, y + rows * height - 2), color=style.CARD, lw=1)
+
+
+def _lane_panel(canvas, top, name, access: Access, fact):
+    _bank_axis(canvas, top, name, fact)
+    served = access.wavefront_of_lane()
+    y = top + 44
+    _grid(canvas, y, len(access.lanes), _ROW)
+    for row, lane in enumerate(access.lanes):
+        bank, banks = _banks_of(access, lane)
+        color = style.wavefront_color(served[lane])
+        middle = y + row * _ROW + (_ROW - 2) / 2
+        canvas.rect(
+            _LABEL + bank * _CELL + 0.5,
+            y + row * _ROW,
+            banks * _CELL - 1,
+            _ROW - 2,
+            fill=color,
+            z=2,
+        )
+        canvas.text(
+            _LABEL + (bank + banks / 2) * _CELL,
+            middle,
+            served[lane] + 1,
+            size=9.5,
+            ha="center",
+            color=style.text_on(color),
+        )
+        if row == 0 or lane % 4 == 0 or row == len(access.lanes) - 1:
+            label = f"lane {lane}" if row == 0 else lane
+            canvas.text(_LABEL - 7, middle, label, size=10, ha="right", color=style.MUTED)
+
+
+def _wavefront_panel(canvas, top, name, access: Access, fact):
+    _bank_axis(canvas, top, name, fact)
+    served = access.wavefront_of_lane()
+    y, seen = top + 44, set()
+    rows = max(served.values()) + 1
+    _grid(canvas, y, rows, 20)
+    for row in range(rows):
+        canvas.text(_LABEL - 7, y + row * 20 + 9, row + 1, size=10.5, ha="right", color=style.MUTED)
+    for lane in access.lanes:
+        bank, banks = _banks_of(access, lane)
+        place = (served[lane], bank)
+        if place in seen:  # another lane reads the same word: one broadcast serves both
+            continue
+        seen.add(place)
+        sharing = [n for n in access.lanes if (served[n], _banks_of(access, n)[0]) == place]
+        color = style.lane_color(lane)
+        canvas.rect(
+            _LABEL + bank * _CELL + 0.5,
+            y + served[lane] * 20,
+            banks * _CELL - 1,
+            18,
+            fill=color,
+            z=2,
+        )
+        label = str(lane) if len(sharing) == 1 else f"\u00d7{len(sharing)}"
+        canvas.text(
+            _LABEL + (bank + banks / 2) * _CELL,
+            y + served[lane] * 20 + 9,
+            label,
+            size=10 if len(label) < 3 else 8.5,
+            ha="center",
+            color=style.text_on(color),
+        )
+
+
+def _bank_title(facts) -> str:
+    if len(facts) == 1:
+        (fact,) = facts.values()
+        if fact["wavefronts"] <= fact["ideal"]:
+            return f"No bank conflict: {plural(fact['wavefronts'], 'wavefront')}"
+        ways = fact["wavefronts"] / fact["ideal"]
+        conflict = f"A {ways:.0f}-way bank conflict" if ways == int(ways) else "Bank conflicts"
+        return (
+            f"{conflict}: {plural(fact['wavefronts'], 'wavefront')} where {fact['ideal']} would do"
+        )
+    return "Wavefronts a request: " + ", ".join(
+        f"{fact['wavefronts']} in {name}" for name, fact in facts.items()
+    )
+
+
+def _bank_alt(panels, facts) -> str:
+    parts = []
+    for name, access in panels.items():
+        banks = {
+            (access.addresses[lane] // 4 + i) % BANKS
+            for lane in access.lanes
+            for i in range(max(access.bytes // 4, 1))
+        }
+        parts.append(
+            f"{name or 'A warp'}: {plural(len(access.lanes), 'lane')} of {access.bytes} bytes ({access.kind}) meet in"
+            f" {plural(len(banks), 'bank')} of 32 and take {plural(facts[name]['wavefronts'], 'wavefront')};"
+            f" {facts[name]['ideal']} without conflicts."
+        )
+    return " ".join(parts)

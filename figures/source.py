@@ -1,0 +1,288 @@
+"""CUDA source as HTML: each line with what it cost, and two versions of a kernel with the change marked."""
+
+from __future__ import annotations
+
+import difflib
+import html
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from figures import style
+from figures.drawing import Listing, number
+
+# column: (heading, colour, what one unit is)
+COLUMNS = {
+    "warps": ("instructions", style.GREY, "warp instructions executed"),
+    "sectors": ("sectors", style.SKY, "32-byte sectors of global memory"),
+    "wavefronts": ("wavefronts", style.ORANGE, "wavefronts of shared memory"),
+}
+_CONFLICT = style.VERMILION
+_FIELDS = {
+    "warps": "warps",
+    "sectors": "global_sectors",
+    "wavefronts": "shared_wavefronts",
+    "ideal": "shared_wavefronts_ideal",
+}
+
+_CODE_CSS = (
+    ".gl-code{border-collapse:collapse;width:100%;margin:0;font:12.5px/1.5 "
+    + style.MONO_CSS
+    + ";border:0;background:none}"
+    ".gl .gl-code td,.gl .gl-code th{padding:0 .5em;height:22px;border:0;vertical-align:top;text-align:left;background:none;"
+    "color:var(--gl-ink);white-space:pre;font-weight:400;font-size:inherit}"
+    ".gl .gl-code tr{background:none;border:0}"
+    ".gl .gl-code th{font:600 12px/1.6 system-ui,sans-serif;text-align:right;color:var(--gl-muted);padding-bottom:.3em}.gl .gl-code th:last-child{text-align:left;padding-left:.8em}"
+    ".gl .gl-code td.n{color:var(--gl-muted);text-align:right;user-select:none;width:1%;padding-left:0}"
+    ".gl .gl-code td.c{width:99%;padding-left:.8em}"
+    ".gl .gl-code td.v{min-width:80px;width:1%;line-height:17px;text-align:right;font-size:11.5px;font-variant-numeric:tabular-nums;"
+    "background:var(--gl-soft);border-right:4px solid var(--gl-card)}"
+    ".gl .gl-code td.v div{height:4px;display:flex;justify-content:flex-start;margin:0}"
+    ".gl .gl-code td.v div b{display:block;height:4px}"
+    ".gl-k{color:#0b62a8}.gl-s{color:#8a4b00}.gl-m{color:var(--gl-muted);font-style:italic}.gl-p{color:#8b3f7c}"
+    + "".join(
+        f"{mark} .gl-k{{color:#7cc4f5}}{mark} .gl-s{{color:#f0b95c}}{mark} .gl-p{{color:#e3a2cf}}"
+        for mark in (
+            "html[data-theme=dark]",
+            'body[data-jp-theme-light="false"]',
+            "html[theme=dark]",
+        )
+    )
+)
+
+_TOKEN = re.compile(
+    r"(?P<m>//.*|/\*.*?\*/)|(?P<p>^\s*#.*)|(?P<s>\"[^\"]*\"|'[^']*'|\b\d[\w.]*\b)"
+    r"|(?P<k>\b(?:__\w+__|extern|const|constexpr|static|inline|void|int|unsigned|float|half|half2|float4|int4|uint32_t|"
+    r"size_t|bool|char|auto|for|if|else|while|do|return|struct|template|typename|using|namespace|asm|volatile|"
+    r"threadIdx|blockIdx|blockDim|gridDim|__syncthreads|__syncwarp)\b)"
+)
+
+
+def _highlight(line: str) -> str:
+    """One line of CUDA as HTML with classes for keywords, literals, directives and comments."""
+    parts, at = [], 0
+    for match in _TOKEN.finditer(line):
+        parts.append(html.escape(line[at : match.start()], quote=False))
+        parts.append(
+            f'<span class="gl-{match.lastgroup}">{html.escape(match.group(), quote=False)}</span>'
+        )
+        at = match.end()
+    parts.append(html.escape(line[at:], quote=False))
+    return "".join(parts)
+
+
+def line_costs(trace, file: str | None = None) -> tuple[dict[int, dict[str, int]], dict[str, int]]:
+    """What each line of `file` cost, and what was spent in other files (headers).
+
+    trace: an `emulator.Trace`. file: the source file's name; the file with most instructions when left out.
+    Returns ({line: {"warps", "sectors", "wavefronts", "ideal"}}, the same sums for all other files).
+    Raises ValueError when the trace has no line information.
+    """
+    rows = [row for row in trace.instructions if row.source is not None]
+    if not rows:
+        raise ValueError("the trace names no source lines: build the kernel with -lineinfo")
+    spent: dict[str, int] = {}
+    for row in rows:
+        name = PurePath(row.source[0]).name
+        spent[name] = spent.get(name, 0) + row.warps
+    wanted = PurePath(file).name if file else max(spent, key=spent.get)
+    if wanted not in spent:
+        raise ValueError(
+            f"no instruction of the trace comes from {wanted}; it has {', '.join(sorted(spent))}"
+        )
+    lines: dict[int, dict[str, int]] = {}
+    elsewhere = dict.fromkeys(_FIELDS, 0)
+    for row in rows:
+        here = PurePath(row.source[0]).name == wanted
+        cost = lines.setdefault(row.source[1], dict.fromkeys(_FIELDS, 0)) if here else elsewhere
+        for column, field in _FIELDS.items():
+            cost[column] += int(getattr(row, field) or 0)
+    return lines, elsewhere
+
+
+def annotated_source(
+    costs,
+    source: str,
+    lines: tuple[int, int] | None = None,
+    first_line: int = 1,
+    file: str | None = None,
+    title: str | None = None,
+    caption: str = "",
+) -> Listing:
+    """CUDA source with what each line cost: warp instructions, global sectors, shared wavefronts.
+
+    costs: an `emulator.Trace`, or {line: {"warps", "sectors", "wavefronts", "ideal"}}. source: the text whose first line has
+    the number `first_line`. lines: (first, last) to show; the lines from the first to the last that cost something when
+    left out. `facts` holds {"lines": the costs, "totals": their sums, "elsewhere": sums of other files}.
+    Raises ValueError where the costs and the text cannot belong together.
+    """
+    elsewhere: dict[str, int] = {}
+    if not isinstance(costs, Mapping):
+        costs, elsewhere = line_costs(costs, file)
+    text = source.splitlines()
+    last_line = first_line + len(text) - 1
+    if not costs:
+        raise ValueError("no line has a cost: there is nothing to draw")
+    first, last = lines or (max(min(costs) - 1, first_line), min(max(costs) + 1, last_line))
+    if not first_line <= first <= last <= last_line:
+        raise ValueError(
+            f"lines {first}..{last} are not in the source, which has {first_line}..{last_line}"
+        )
+    totals = {
+        column: sum(int(cost.get(column, 0)) for cost in costs.values()) for column in _FIELDS
+    }
+    columns = [column for column in COLUMNS if totals[column]]
+    peak = {column: max(int(cost.get(column, 0)) for cost in costs.values()) for column in columns}
+
+    head = "".join(f"<th>{COLUMNS[column][0]}</th>" for column in columns)
+    body, plain = [], []
+    for at in range(first, last + 1):
+        cost = costs.get(at, {})
+        code = text[at - first_line].expandtabs(4)
+        cells = "".join(_cell(column, cost, peak[column]) for column in columns)
+        body.append(
+            f'<tr><td class="n">{at}</td>{cells}<td class="c">{_highlight(code) or " "}</td></tr>'
+        )
+        numbers = "".join(
+            f"{number(cost[column]) if cost.get(column) else '':>14}" for column in columns
+        )
+        plain.append(f"{at:>4} {numbers}  {code}".rstrip())
+    if any(elsewhere.get(column) for column in columns):
+        cells = "".join(
+            f'<td class="v">{number(elsewhere[column])}<div></div></td>' for column in columns
+        )
+        body.append(
+            f'<tr><td class="n"></td>{cells}<td class="c"><span class="gl-m">in included headers</span></td></tr>'
+        )
+        plain.append(
+            "     "
+            + "".join(f"{number(elsewhere[c]):>14}" for c in columns)
+            + "  in included headers"
+        )
+    heading = "     " + "".join(f"{COLUMNS[column][0]:>14}" for column in columns)
+    finding = title or _costliest(costs, totals, columns)
+    legend = [(COLUMNS[column][1], COLUMNS[column][2]) for column in columns]
+    if "wavefronts" in columns and totals["wavefronts"] > totals["ideal"] > 0:
+        legend.append((_CONFLICT, "wavefronts that bank conflicts add"))
+    return Listing(
+        title=finding,
+        alt=f"CUDA source, lines {first} to {last}, with the cost of each line. {finding}.",
+        caption=caption,
+        legend=tuple(legend),
+        facts={
+            "lines": {line: dict(cost) for line, cost in costs.items()},
+            "totals": totals,
+            "elsewhere": elsewhere,
+        },
+        body='<table class="gl-code"><thead><tr><th></th>'
+        + head
+        + "<th>CUDA source</th></tr></thead><tbody>"
+        + "".join(body)
+        + "</tbody></table>",
+        text="\n".join([heading.rstrip(), *plain]),
+        css=_CODE_CSS,
+    )
+
+
+def _cell(column: str, cost: Mapping[str, int], peak: int) -> str:
+    value = int(cost.get(column, 0))
+    if not value:
+        return '<td class="v"></td>'
+    ideal = min(int(cost.get("ideal", value)) or value, value) if column == "wavefronts" else value
+    bars = f'<b style="width:{100 * ideal / peak:.1f}%;background:{COLUMNS[column][1]}"></b>'
+    if ideal < value:
+        bars += f'<b style="width:{100 * (value - ideal) / peak:.1f}%;background:{_CONFLICT}"></b>'
+    return f'<td class="v">{number(value)}<div>{bars}</div></td>'
+
+
+def _costliest(costs, totals, columns) -> str:
+    column = next((c for c in ("wavefronts", "sectors", "warps") if c in columns), None)
+    if "wavefronts" in columns and totals["wavefronts"] <= totals["ideal"] and "sectors" in columns:
+        column = "sectors"
+    line = max(costs, key=lambda at: (costs[at].get(column, 0), -at))
+    share = costs[line].get(column, 0) / totals[column]
+    return f"Line {line} takes {share:.0%} of the {COLUMNS[column][2]}"
+
+
+_DIFF_CSS = (
+    ".gl .gl-code tr.add td{background:#009e7326}.gl .gl-code tr.del td{background:#d55e001f}"
+    ".gl .gl-code tr.del td.c{text-decoration:line-through;text-decoration-color:var(--gl-muted)}"
+    ".gl .gl-code td.g{width:1%;font-weight:700;padding:0 .3em;text-align:center}"
+    ".gl .gl-code tr.add td.g{border-left:3px solid #009e73}.gl .gl-code tr.del td.g{border-left:3px solid #d55e00}"
+    ".gl .gl-code tr.skip td{color:var(--gl-muted)}"
+)
+
+
+def diff_source(
+    before: str,
+    after: str,
+    names: tuple[str, str] = ("before", "after"),
+    context: int | None = None,
+    title: str | None = None,
+    caption: str = "",
+) -> Listing:
+    """Two versions of a kernel as one listing: + marks what is new, - what is gone.
+
+    before, after: source texts. context: how many unchanged lines to keep round a change; all when left out.
+    `facts` holds {"added": lines, "removed": lines}.
+    """
+    old, new = (textual.expandtabs(4).splitlines() for textual in (before, after))
+    if not old and not new:
+        raise ValueError("both sources are empty: there is nothing to compare")
+    rows: list[tuple[str, int | None, str]] = []
+    for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
+        if tag == "equal":
+            rows += [(" ", at + 1, new[at]) for at in range(b0, b1)]
+        else:
+            rows += [("-", None, old[at]) for at in range(a0, a1)]
+            rows += [("+", at + 1, new[at]) for at in range(b0, b1)]
+    added = sum(mark == "+" for mark, _, _ in rows)
+    removed = sum(mark == "-" for mark, _, _ in rows)
+    if context is not None:
+        rows = _near_changes(rows, context)
+    classes = {"+": ("add", "added"), "-": ("del", "removed"), " ": ("", ""), "…": ("skip", "")}
+    body, plain = [], []
+    for mark, at, code in rows:
+        kind, spoken = classes[mark]
+        label = f' aria-label="{spoken}"' if spoken else ""
+        shown = _highlight(code) if mark != "…" else html.escape(code)
+        body.append(
+            f'<tr{f" class={kind}" if kind else ""}><td class="n">{at or ""}</td><td class="g"{label}>{mark.strip()}</td>'
+            f'<td class="c">{shown or " "}</td></tr>'
+        )
+        plain.append(f"{mark} {code}".rstrip())
+    finding = title or (
+        f"From {names[0]} to {names[1]}: {added} lines added, {removed} removed"
+        if added or removed
+        else f"{names[0]} and {names[1]} are the same"
+    )
+    return Listing(
+        title=finding,
+        alt=f"Source of {names[1]} with its changes since {names[0]} marked: {added} added, {removed} removed.",
+        caption=caption,
+        facts={"added": added, "removed": removed},
+        body=f'<table class="gl-code"><tbody>{"".join(body)}</tbody></table>',
+        text="\n".join(plain),
+        css=_CODE_CSS + _DIFF_CSS,
+    )
+
+
+def _near_changes(rows, context: int):
+    changed = [at for at, row in enumerate(rows) if row[0] != " "]
+    keep = {
+        at + d for at in changed for d in range(-context, context + 1) if 0 <= at + d < len(rows)
+    }
+    out, skipped = [], 0
+    for at, row in enumerate(rows):
+        if at in keep:
+            if skipped:
+                out.append(("…", None, f"{skipped} unchanged line{'s' if skipped > 1 else ''}"))
+            out.append(row)
+            skipped = 0
+        else:
+            skipped += 1
+    if skipped:
+        out.append(("…", None, f"{skipped} unchanged line{'s' if skipped > 1 else ''}"))
+    return out
