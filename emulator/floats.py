@@ -112,8 +112,9 @@ def fma_f32(a, b, c, out=None):
     midpoint of two float32 (the low 29 bits say so) or where the result is subnormal; those
     elements alone are repaired.
     """
-    a, b, c = np.broadcast_arrays(a, b, c)
-    shape = a.shape
+    if not (np.shape(a) == np.shape(b) == np.shape(c)):
+        a, b, c = np.broadcast_arrays(a, b, c)
+    shape = np.shape(a)
     target = out if out is not None and out.flags.c_contiguous else np.empty(shape, np.float32)
     flat = target.reshape(-1)
     a, b, c = (np.ascontiguousarray(x, np.float32).reshape(-1) for x in (a, b, c))
