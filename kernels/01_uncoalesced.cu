@@ -9,21 +9,21 @@
 extern "C" __global__ void __launch_bounds__(BLOCK * BLOCK)
 gemm_uncoalesced(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
                  int M, int N, int K, float alpha, float beta) {
-  // [index]
-  const int row = blockIdx.y * BLOCK + threadIdx.x;
-  const int col = blockIdx.x * BLOCK + threadIdx.y;
-  // [/index]
-  if (row >= M || col >= N) return;
+    // [index]
+    const int row = blockIdx.y * BLOCK + threadIdx.x;
+    const int col = blockIdx.x * BLOCK + threadIdx.y;
+    // [/index]
+    if (row >= M || col >= N) return;
 
-  // [compute]
-  float sum = 0.0f;
-  for (int k = 0; k < K; ++k) {
-    sum += A[row * K + k] * B[k * N + col];
-  }
-  // [/compute]
+    // [compute]
+    float sum = 0.0f;
+    for (int k = 0; k < K; ++k) {
+        sum += A[row * K + k] * B[k * N + col];
+    }
+    // [/compute]
 
-  // [store]
-  const float previous = beta == 0.0f ? 0.0f : beta * C[row * N + col];
-  C[row * N + col] = alpha * sum + previous;
-  // [/store]
+    // [store]
+    float& c = C[row * N + col];
+    c = beta == 0.0f ? alpha * sum : alpha * sum + beta * c;
+    // [/store]
 }

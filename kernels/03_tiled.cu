@@ -20,39 +20,39 @@ using Input = float;
 extern "C" __global__ void __launch_bounds__(BLOCK * BLOCK)
 gemm_tiled(const Input* __restrict__ A, const Input* __restrict__ B, float* __restrict__ C,
            int M, int N, int K, float alpha, float beta) {
-  __shared__ Input As[BLOCK][BLOCK];
-  __shared__ Input Bs[BLOCK][BLOCK];
+    __shared__ Input As[BLOCK][BLOCK];
+    __shared__ Input Bs[BLOCK][BLOCK];
 
-  // [index]
-  const int tile_row = threadIdx.y;
-  const int tile_col = threadIdx.x;
-  const int row = blockIdx.y * BLOCK + tile_row;
-  const int col = blockIdx.x * BLOCK + tile_col;
-  // [/index]
+    // [index]
+    const int tile_row = threadIdx.y;
+    const int tile_col = threadIdx.x;
+    const int row = blockIdx.y * BLOCK + tile_row;
+    const int col = blockIdx.x * BLOCK + tile_col;
+    // [/index]
 
-  float sum = 0.0f;
-  for (int k0 = 0; k0 < K; k0 += BLOCK) {
-    // [load]
-    const int a_col = k0 + tile_col;
-    const int b_row = k0 + tile_row;
-    As[tile_row][tile_col] = row < M && a_col < K ? A[row * K + a_col] : Input(0.0f);
-    Bs[tile_row][tile_col] = b_row < K && col < N ? B[b_row * N + col] : Input(0.0f);
-    __syncthreads();
-    // [/load]
+    float sum = 0.0f;
+    for (int k0 = 0; k0 < K; k0 += BLOCK) {
+        // [load]
+        const int a_col = k0 + tile_col;
+        const int b_row = k0 + tile_row;
+        As[tile_row][tile_col] = row < M && a_col < K ? A[row * K + a_col] : Input(0.0f);
+        Bs[tile_row][tile_col] = b_row < K && col < N ? B[b_row * N + col] : Input(0.0f);
+        __syncthreads();
+        // [/load]
 
-    // [compute]
+        // [compute]
 #pragma unroll
-    for (int k = 0; k < BLOCK; ++k) {
-      sum += static_cast<float>(As[tile_row][k]) * static_cast<float>(Bs[k][tile_col]);
+        for (int k = 0; k < BLOCK; ++k) {
+            sum += static_cast<float>(As[tile_row][k]) * static_cast<float>(Bs[k][tile_col]);
+        }
+        __syncthreads();
+        // [/compute]
     }
-    __syncthreads();
-    // [/compute]
-  }
 
-  // [store]
-  if (row < M && col < N) {
-    const float previous = beta == 0.0f ? 0.0f : beta * C[row * N + col];
-    C[row * N + col] = alpha * sum + previous;
-  }
-  // [/store]
+    // [store]
+    if (row < M && col < N) {
+        float& c = C[row * N + col];
+        c = beta == 0.0f ? alpha * sum : alpha * sum + beta * c;
+    }
+    // [/store]
 }

@@ -106,8 +106,8 @@ def build(
     line information calls source text. A rung gets all its macros, defaults included. BuildError shows each message
     against its source line; ValueError names an unknown rung, macro or architecture.
     """
-    text, name, macros = _resolve(source, dict(macros or {}), name)
     arch = normal_arch(arch)
+    text, name, macros = _resolve(source, dict(macros or {}), name, arch)
     nvrtc = compiler()
     _check_arch(arch, nvrtc)
     folders = include_folders((nvrtc.major, nvrtc.minor))
@@ -171,7 +171,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "gemm-ladder"
 
 
-def _resolve(source, macros: dict, name: str | None) -> tuple[str, str, dict]:
+def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, str, dict]:
     if isinstance(source, str) and source in RUNGS:
         source = RUNGS[source]
     if isinstance(source, Rung):
@@ -179,7 +179,7 @@ def _resolve(source, macros: dict, name: str | None) -> tuple[str, str, dict]:
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
         if not source.exists:
             raise ValueError(f"{source.name}: kernels/{source.file} is not there")
-        return source.path.read_text(), source.file, source.resolve(macros)
+        return source.path.read_text(), source.file, source.resolve(macros, arch)
     if isinstance(source, str) and "\n" not in source and "{" not in source:
         if not source.endswith((".cu", ".cuh")):
             raise ValueError(f"no rung {source!r}; the ladder is {', '.join(RUNGS)}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .build import DEFAULT_ARCH, Build, build
+from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
 from .machine import choose, gpu
@@ -68,7 +68,11 @@ def plan(
 ) -> Plan:
     """Geometry and build for one problem. `built` replaces the rung's own build (a wrong variant, say)."""
     rung = find(rung)
-    values = rung.resolve(macros)
+    here = gpu()
+    arch = normal_arch(arch)
+    values = rung.resolve(macros, arch)
+    if here and "BLOCKS" in values and "BLOCKS" not in (macros or {}):
+        values["BLOCKS"] = here.sms  # a persistent kernel: one block a multiprocessor
     if min(M, N, K) < 1:
         raise ValueError(f"M, N, K = {M}, {N}, {K}: each must be at least 1")
     padded = tuple(-(-n // p) * p for n, p in zip((M, N, K), rung.padding(values), strict=True))
@@ -139,14 +143,9 @@ def gemm(
     return Result(c[:M, :N], trace, how, machine)
 
 
-def _check_architecture(rung: Rung, arch: int | str | None) -> None:
-    found = gpu()
-    number = int(str(arch).rstrip("af")) if arch is not None else found.arch if found else None
-    if number is not None and number < rung.min_arch:
-        whose = f"this {found.name}" if arch is None else "the architecture asked for"
-        raise UnsupportedGPU(
-            f"{rung.name} needs sm_{rung.min_arch} or newer; {whose} is sm_{number}"
-        )
+def _check_architecture(rung: Rung, arch: str) -> None:
+    if int(arch.rstrip("af")) < rung.min_arch:
+        raise UnsupportedGPU(f"{rung.name} needs sm_{rung.min_arch} or newer, this is sm_{arch}")
 
 
 def _check(rung: Rung, types: Types, A, B, C, beta: float) -> tuple[int, int, int]:

@@ -13,6 +13,8 @@ from types import MappingProxyType
 
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+# Shared memory one block may have, in bytes: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+SHARED_PER_BLOCK = {75: 65536, 80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32"}
 
 Macros = Mapping[str, int]
@@ -58,7 +60,7 @@ class Rung:
     `threads` gives the block (an int, or (x, y)), `shared` the bytes of dynamic shared memory and `grid` the blocks, all
     from the macros as keyword arguments. `tile` names the macros (or gives the numbers) that M, N and K are padded to,
     None when the kernel guards its own edges. `variants` maps a macro setting to the fields of `Types` and the macro
-    defaults it changes. `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
+    defaults it changes. `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need. `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Rung:
     variants: tuple[tuple[Macros, Mapping], ...] = ()
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     valid: Callable[..., bool] = lambda **_: True
+    fallbacks: tuple[Macros, ...] = ()
     machine: str = "any"
 
     @property
@@ -100,17 +103,22 @@ class Rung:
         """False while the CUDA source has not been written."""
         return self.path is None or self.path.exists()
 
-    def resolve(self, macros: Macros | None = None) -> dict[str, int]:
-        """All macros: the given ones over the variant's over the defaults. ValueError for a name the rung lacks."""
+    def resolve(self, macros: Macros | None = None, arch: int | str | None = None) -> dict[str, int]:
+        """All macros: the given ones over the variant's over the defaults.
+
+        With `arch`, the defaults are the first of `macros` and `fallbacks` whose shared memory fits that architecture.
+        ValueError for a name the rung lacks.
+        """
         given = dict(macros or {})
         unknown = sorted(set(given) - set(self.macros))
         if unknown:
             known = ", ".join(self.macros) or "none"
             raise ValueError(f"{self.name} has no macro {', '.join(unknown)}; it has {known}")
-        resolved = dict(self.macros)
-        for setting, changes in self._chosen({**resolved, **given}):
-            resolved |= {**setting, **changes.get("macros", {})}
-        return resolved | given
+        choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
+        if arch is not None and self.threads is not None:
+            limit = SHARED_PER_BLOCK.get(int(str(arch).rstrip("af")), SHARED_PER_BLOCK[75])
+            choices = [c for c in choices if self.shared(**c) <= limit] or choices
+        return choices[0]
 
     def types(self, macros: Macros | None = None) -> Types:
         """Number formats under these macros."""
@@ -135,6 +143,12 @@ class Rung:
     def configurations(self) -> list[dict[str, int]]:
         """The settings worth checking: the default, then each variant."""
         return [{}, *(dict(setting) for setting, _ in self.variants)]
+
+    def _filled(self, given: Macros, fallback: Macros) -> dict[str, int]:
+        resolved = {**self.macros, **fallback}
+        for setting, changes in self._chosen({**resolved, **given}):
+            resolved |= {**setting, **changes.get("macros", {})}
+        return resolved | given
 
     def _chosen(self, values: Macros) -> list[tuple[Macros, Mapping]]:
         return [
@@ -295,6 +309,7 @@ LADDER = (
         grid=lambda M, N, BM, BN, BLOCKS, **_: (min(ceil_div(M, BM) * ceil_div(N, BN), BLOCKS), 1, 1),
         alignment=8,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
+        fallbacks=({"STAGES": 3}, {"BK": 32}, {"BN": 128, "BK": 32}, {"BN": 128, "BK": 32, "STAGES": 3}),
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (32, 64), "WM": (32, 64), "WN": (32, 64),
                "STAGES": (2, 3, 4, 5, 6), "GROUP": (4, 8, 16)},
     ),

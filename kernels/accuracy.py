@@ -1,0 +1,86 @@
+"""How far from the exact product a correct kernel may land, and how far one did.
+
+Let u be half the spacing of the accumulator's numbers at 1. Rounding errors of a sum of K random terms are independent
+and of either sign, so they grow with sqrt(K) (Higham and Mary, "A new approach to probabilistic rounding error
+analysis", SIAM J. Sci. Comput. 41, 2019), not with K as the worst case does. The bound here, per element, is
+
+    input rounding   2 u_in (|s| + L r)           s = (A B)_ij,  r = sqrt((A*A) (B*B))_ij, the spread of a random sum
+    accumulation     u L sqrt(K) (|s| + r)        never more than the worst case, (K + 1) u (|A||B|)_ij
+    epilogue         3 u (|alpha s| + |beta C|)   two products and a sum
+    output           u_out |result|               and half a subnormal spacing
+
+with L = 6 standard deviations. It is tight enough that one term left out of thousands, or one taken twice, is seen.
+
+u is 2^-24 for fp32 FMA. Tensor cores add several products to the accumulator at once after aligning them to the largest,
+and cut instead of rounding (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 7,
+2021): 2^-22 covers it. u_in is 0 where the inputs enter as they are (fp16 products are exact in fp32), and 2^-10 for
+TF32, which keeps 10 bits after the point and may cut the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .rungs import Types
+
+SPREAD = 6.0
+INPUT_ERROR = {"float32": 0.0, "float16": 0.0, "tf32": 2.0**-10}
+ACCUMULATION_ERROR = {"float32": 2.0**-24, "float16": 2.0**-22, "tf32": 2.0**-22}
+OUTPUT_ERROR = {"float32": 2.0**-24, "float16": 2.0**-11}
+SMALLEST = {"float32": 2.0**-149, "float16": 2.0**-24}
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The worst element of a result. `of_bound` above 1 (or nan) means wrong; `relative` is its error over (|A||B|)_ij."""
+
+    of_bound: float
+    relative: float
+    index: tuple[int, int]
+    value: float
+    expected: float
+    wrong: int
+
+    @property
+    def ok(self) -> bool:
+        return self.wrong == 0
+
+    def __str__(self) -> str:
+        row, col = self.index
+        if self.ok:
+            return f"{self.of_bound:.2f} of the error bound"
+        return f"{self.wrong} elements wrong; C[{row}, {col}] is {self.value:.6g}, not {self.expected:.6g}"
+
+
+def accuracy(result, A, B, C, alpha: float, beta: float, types: Types) -> Accuracy:
+    """Compare every element of `result` with a float64 reference. NumPy or CuPy arrays, all of one kind."""
+    if hasattr(result, "__cuda_array_interface__"):
+        import cupy as xp
+    else:
+        import numpy as xp
+    a, b = A.astype(xp.float64), B.astype(xp.float64)
+    K = a.shape[1]
+    product = a @ b
+    spread = xp.sqrt(xp.abs((a * a) @ (b * b)))
+    magnitude = xp.abs(a) @ xp.abs(b)
+    old = beta * C.astype(xp.float64) if beta != 0 else xp.zeros_like(product)
+    expected = alpha * product + old
+
+    u_in, u = INPUT_ERROR[types.inputs], ACCUMULATION_ERROR[types.inputs]
+    rounded = xp.minimum(2 * u_in * (xp.abs(product) + SPREAD * spread), 2.01 * u_in * magnitude)
+    summed = xp.minimum(u * SPREAD * K**0.5 * (xp.abs(product) + spread), (K + 1) * u * magnitude)
+    bound = abs(alpha) * (rounded + summed) + 3 * u * (xp.abs(alpha * product) + xp.abs(old))
+    bound += OUTPUT_ERROR[types.output] * (xp.abs(expected) + bound) + SMALLEST[types.output]
+
+    error = xp.abs(result.astype(xp.float64) - expected)
+    ratio = xp.where(xp.isfinite(error), error / bound, xp.inf)
+    index = tuple(int(i) for i in xp.unravel_index(xp.argmax(ratio), ratio.shape))
+    scale = abs(alpha) * magnitude + xp.abs(old)
+    return Accuracy(
+        of_bound=float(ratio[index]),
+        relative=float(xp.max(error / xp.maximum(scale, SMALLEST["float32"]))),
+        index=index,
+        value=float(result[index]),
+        expected=float(expected[index]),
+        wrong=int((ratio > 1).sum()),
+    )

@@ -1,0 +1,78 @@
+"""Shows a rung's source, whole or the marked part, and what changed between two rungs."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import textwrap
+
+from .rungs import Rung, find
+
+MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
+
+
+def source(rung: str | Rung, part: str | None = None) -> str:
+    """The CUDA source of a rung without its marks, or the part between `// [part]` and `// [/part]`, dedented.
+
+    A part marked several times is joined in file order. ValueError lists the parts there are.
+    """
+    rung = find(rung)
+    if rung.path is None:
+        raise ValueError(f"{rung.name} is written in Python: see kernels/{rung.name}.py")
+    if not rung.exists:
+        raise ValueError(f"{rung.name}: kernels/{rung.file} is not there")
+    text = rung.path.read_text()
+    if part is None:
+        return "".join(line for line in text.splitlines(True) if not MARK.match(line))
+    found = parts(text)
+    if part not in found:
+        raise ValueError(f"{rung.file} has no part {part!r}; it has {', '.join(found) or 'none'}")
+    return found[part]
+
+
+def parts(text: str) -> dict[str, str]:
+    """All marked parts of a source, dedented, in file order. ValueError for a mark that is not closed."""
+    found: dict[str, list[str]] = {}
+    open_parts: list[str] = []
+    for line in text.splitlines(True):
+        if match := MARK.match(line):
+            closing, name = match.groups()
+            if closing and name in open_parts:
+                open_parts.remove(name)
+            elif closing or name in open_parts:
+                raise ValueError(f"mark [{closing}{name}] has no partner")
+            else:
+                open_parts.append(name)
+                found.setdefault(name, [])
+            continue
+        for name in open_parts:
+            found[name].append(line)
+    if open_parts:
+        raise ValueError(f"part [{open_parts[0]}] is not closed")
+    return {name: textwrap.dedent("".join(lines)) for name, lines in found.items()}
+
+
+def diff(a: str | Rung, b: str | Rung, part: str | None = None, context: int = 2) -> str:
+    """Unified diff from rung `a` to rung `b`, whole or of one part; header comments left out."""
+    before, after = (_body(source(rung, part), find(rung).entry) for rung in (a, b))
+    names = [find(rung).file or "" for rung in (a, b)]
+    lines = difflib.unified_diff(before, after, *names, lineterm="", n=context)
+    return "\n".join(lines)
+
+
+def _body(text: str, entry: str) -> list[str]:
+    """Lines below the header comment; the entry point's own name, and the indent that follows from it, left out."""
+    lines = text.splitlines()
+    while lines and (lines[0].startswith("//") or not lines[0].strip()):
+        lines.pop(0)
+    body, indent = [], ""
+    for line in lines:
+        if f"{entry}(" in line:
+            indent = " " * line.index("(", line.index(entry))
+            line = line.replace(f"{entry}(", "gemm(")
+        elif indent and line.startswith(indent):
+            line = "     " + line.lstrip()
+        else:
+            indent = ""
+        body.append(line)
+    return body
