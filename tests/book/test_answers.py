@@ -2,11 +2,11 @@
 
 import pytest
 
-from book import exercises
+from book import answers
 
 
 def test_prediction_stands_beside_the_result(capsys):
-    exercises.compare({"sectors": 128, "time": None}, {"sectors": 1024, "time": 2.5})
+    answers.compare({"sectors": 128, "time": None}, {"sectors": 1024, "time": 2.5})
     head, sectors, time = capsys.readouterr().out.splitlines()
     assert head.split() == ["you", "say", "it", "is"]
     assert sectors.split() == ["sectors", "128", "1,024", "8x", "too", "few"]
@@ -15,13 +15,13 @@ def test_prediction_stands_beside_the_result(capsys):
 
 @pytest.mark.parametrize(("said", "verdict"), [(100, "right"), (104, "right"), (107, "too many")])
 def test_predictions_are_right_within_five_percent(said, verdict, capsys):
-    exercises.compare({"n": said}, {"n": 100})
+    answers.compare({"n": said}, {"n": 100})
     assert capsys.readouterr().out.rstrip().endswith(verdict)
 
 
 def test_a_prediction_without_a_result_is_an_error():
     with pytest.raises(KeyError):
-        exercises.compare({"a": 1}, {"b": 1})
+        answers.compare({"a": 1}, {"b": 1})
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_prediction_without_a_result_is_an_error():
     [(17, True, "right"), (18, False, "too large"), (16, False, "too small"), (None, False, "No")],
 )
 def test_answers(answer, right, words, capsys):
-    assert exercises.check(answer, 17) is right
+    assert answers.check(answer, 17) is right
     said = capsys.readouterr().out
     assert words in said
     if not right:
@@ -37,5 +37,5 @@ def test_answers(answer, right, words, capsys):
 
 
 def test_answers_within_a_tolerance(capsys):
-    assert exercises.check(0.334, 1 / 3, within=0.01)
-    assert not exercises.check(0.35, 1 / 3, within=0.01)
+    assert answers.check(0.334, 1 / 3, within=0.01)
+    assert not answers.check(0.35, 1 / 3, within=0.01)
