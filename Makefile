@@ -20,7 +20,7 @@ SITE := _build/html/index.html
 ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 
 .DEFAULT_GOAL := help
-.PHONY: help book live chapters serve lab test lint compile record setup-cells clean
+.PHONY: help book live chapters serve lab test lint compile record picture format setup-cells clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -78,7 +78,16 @@ compile: $(READY)  ## compile every kernel for every GPU it supports
 
 record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store both
 	@$(PY) -m kernels record
+	@$(PY) -m kernels.first_call record
+	@$(PY) -m book.timing
 	@$(PY) -m book.chapters run
+
+picture: $(READY)  ## draw the README's picture from the recorded results
+	@$(PY) -m book.timing
+
+format: $(READY)  ## put Python, in files and in chapters, into the project's format
+	@$(PY) -m ruff check --fix --quiet . || true
+	@$(PY) -m ruff format .
 
 setup-cells: $(READY)  ## put the set-up cell, with the address in _config.yml, into every chapter
 	@$(PY) -m book.chapters setup

@@ -7,17 +7,18 @@ fresh process, and then times the call alone.
 
 from __future__ import annotations
 
+import datetime
 import json
 import subprocess
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from .errors import UnsupportedGPU
 from .machine import gpu
-from .rungs import FOLDER
+from .results import FOLDER
 
-RESULTS = FOLDER.parent / "results"
 CALLS = 20
 
 
@@ -50,14 +51,23 @@ def measure(size: int = 4096) -> FirstCall | None:
     return FirstCall(**json.loads(run.stdout))
 
 
-def recorded(folder: Path = RESULTS) -> FirstCall | None:
-    """The newest recorded run in `results/`, under the key `first_call`."""
-    files = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    files = [file for file in files if file.get("first_call")]
-    if not files:
-        return None
-    newest = max(files, key=lambda file: file["recorded"])
-    return FirstCall(**{**newest["first_call"], "recorded": newest["recorded"]})
+def recorded(folder: Path = FOLDER) -> FirstCall | None:
+    """The newest of `results/first-call-<gpu>.json`, None when there is none."""
+    files = folder.glob("first-call-*.json")
+    runs = [FirstCall(**json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    return max(runs, key=lambda run: run.recorded, default=None)
+
+
+def record() -> Path:
+    """Measures here and writes `results/first-call-<gpu>.json`. UnsupportedGPU without a GPU."""
+    here = gpu()
+    if here is None:
+        raise UnsupportedGPU("recording needs an NVIDIA GPU and CuPy")
+    run = replace(measure(), recorded=datetime.date.today().isoformat())
+    path = FOLDER / f"first-call-{here.slug}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(run), indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def _measure_here(size: int) -> FirstCall:
@@ -117,4 +127,7 @@ def _measure_here(size: int) -> FirstCall:
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(_measure_here(int(sys.argv[1])))))
+    if sys.argv[1:] == ["record"]:
+        print(record())
+    else:
+        print(json.dumps(asdict(_measure_here(int(sys.argv[1])))))

@@ -1,0 +1,76 @@
+"""What a chapter shows of time: rungs side by side, live on a GPU, recorded and labelled without.
+
+`python -m book.timing` draws the README's picture, `book/ladder.png`, from the recorded results.
+"""
+
+import datetime
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import figures
+import kernels
+from kernels.bench import bench
+from kernels.results import recorded
+
+PICTURE = Path(__file__).with_name("ladder.png")
+
+
+def compare(rungs: Sequence[str], size: int = 4096, title: str | None = None):
+    """Prints the table of `kernels.bench` for these rungs and cuBLAS, and returns it as a drawing.
+
+    cuBLAS has a row for each pair of input and output types that one of the rungs has. Returns None,
+    after saying why, when there is neither a GPU nor a recording of one.
+    """
+    rows = bench([*rungs, "cublas"], (size,), show=False)
+    types = {(row["inputs"], row["output"]) for row in rows if row["rung"] != "cublas"}
+    rows = [row for row in rows if (row["inputs"], row["output"]) in types]
+    return _drawing(rows, title)
+
+
+def ladder(size: int = 4096, title: str | None = None):
+    """Every rung at this size, in reading order, as a drawing; None when nothing was recorded."""
+    rows = bench(sizes=(size,), show=False)
+    return _drawing(rows, title)
+
+
+def _drawing(rows: Sequence[dict], title: str | None):
+    here = kernels.gpu()
+    if not rows:
+        print("No GPU here, and no measurement has been recorded yet.")
+        return None
+    if here:
+        gpu, peak, date = here.name, here.peak, datetime.date.today().isoformat()
+    else:
+        recording = recorded()
+        gpu, peak, date = recording.gpu, recording.peak, recording.recorded[:10]
+    types = {row["inputs"] for row in rows}
+    limits = {kind: peak.tflops(kind) for kind in types} if peak else {}
+    limits = {kind: limit for kind, limit in limits.items() if limit}
+    named = [{**row, "rung": _name(row, rows)} for row in rows]
+    return figures.ladder(named, limits=limits, machine=gpu, recorded=date, title=title)
+
+
+def _name(row: dict, rows: Sequence[dict]) -> str:
+    """The rung's name, with its types where it has several rows."""
+    same = [other for other in rows if other["rung"] == row["rung"]]
+    if len(same) == 1:
+        return row["rung"]
+    short = {"float32": "fp32", "float16": "fp16", "tf32": "tf32"}
+    words = short[row["inputs"]]
+    if len({other["output"] for other in same if other["inputs"] == row["inputs"]}) > 1:
+        words += f" to {short[row['output']]}"
+    return f"{row['rung']} {words}"
+
+
+def write_picture() -> int:
+    drawing = ladder()
+    if drawing is None:
+        return 1
+    PICTURE.write_bytes(drawing.png())
+    print(PICTURE.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(write_picture())
