@@ -25,13 +25,13 @@ def compare(rungs: Sequence[str], size: int = 4096, title: str | None = None):
     rows = bench([*rungs, "cublas"], (size,), show=False)
     types = {(row["inputs"], row["output"]) for row in rows if row["rung"] != "cublas"}
     rows = [row for row in rows if (row["inputs"], row["output"]) in types]
-    return _drawing(rows, title)
+    return _drawing(rows, title or _finding(rows))
 
 
 def ladder(size: int = 4096, title: str | None = None):
     """Every rung at this size, in reading order, as a drawing; None when nothing was recorded."""
-    rows = bench(sizes=(size,), show=False)
-    return _drawing(rows, title)
+    rows = [row for row in bench(sizes=(size,), show=False) if row["rung"] != "cublas"]
+    return _drawing(rows, title or _finding(rows[-1:]))
 
 
 def _drawing(rows: Sequence[dict], title: str | None):
@@ -49,6 +49,22 @@ def _drawing(rows: Sequence[dict], title: str | None):
     limits = {kind: limit for kind, limit in limits.items() if limit}
     named = [{**row, "rung": _name(row, rows)} for row in rows]
     return figures.ladder(named, limits=limits, machine=gpu, recorded=date, title=title)
+
+
+def _finding(rows: Sequence[dict]) -> str | None:
+    """A title: how the last rung does against the one before, and against cuBLAS."""
+    rungs = [row for row in rows if row["rung"] != "cublas"]
+    if not rungs:
+        return None
+    last, before = rungs[-1], rungs[-2] if len(rungs) > 1 else None
+    speed = f"{last['rung']} reaches {last['tflops']:.3g} TFLOP/s"
+    if before and before["inputs"] == last["inputs"]:
+        ratio = before["ms_median"] / last["ms_median"]
+        speed = (
+            f"{last['rung']} runs at {ratio:.2g} times the speed of {before['rung']}"
+        )
+    share = last["ratio_to_cublas"]
+    return speed + (f", {share:.0%} of cuBLAS" if share else "")
 
 
 def _name(row: dict, rows: Sequence[dict]) -> str:
