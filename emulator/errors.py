@@ -1,0 +1,78 @@
+"""The named errors: what a GPU would fault on, hang on, or leave undefined, and what this machine refuses.
+
+`PtxError` (and its `Unsupported`) come from reading a module; the others from running one, and carry
+the PTX instruction, its source line, and the block, thread and address that it happened at.
+"""
+
+from __future__ import annotations
+
+
+class EmulatorError(Exception):
+    """Everything this package raises on purpose, except ValueError and TypeError for wrong arguments."""
+
+
+class PtxError(EmulatorError):
+    """The PTX text cannot be read, or says something impossible. `.line` is its 1-based PTX line."""
+
+    def __init__(self, message: str, line: int | None = None, text: str = ""):
+        self.line, self.text = line, text
+        where = f"PTX line {line}: " if line else ""
+        super().__init__(f"{where}{message}" + (f"\n    {text}" if text else ""))
+
+
+class Unsupported(PtxError):
+    """A well-formed instruction that this machine does not have; the message names it."""
+
+
+class ExecutionError(EmulatorError):
+    """Something went wrong at an instruction.
+
+    instruction: PTX text; ptx_line: 1-based; source: (file, line) or None; block, thread: (x, y, z)
+    or None; address: the offending address as the program sees it, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        instruction: str = "",
+        ptx_line: int | None = None,
+        source: tuple[str, int] | None = None,
+        block: tuple[int, int, int] | None = None,
+        thread: tuple[int, int, int] | None = None,
+        address: int | None = None,
+    ):
+        self.instruction, self.ptx_line, self.source = instruction, ptx_line, source
+        self.block, self.thread, self.address = block, thread, address
+        lines = [message]
+        if instruction:
+            lines.append(f"    at PTX line {ptx_line}: {instruction}")
+        if source:
+            lines.append(f"    from {source[0]}:{source[1]}")
+        if block is not None:
+            thread_text = f", thread {thread}" if thread is not None else ""
+            lines.append(f"    in block {block}{thread_text}")
+        super().__init__("\n".join(lines))
+
+
+class OutOfBounds(ExecutionError):
+    """An access outside every buffer, outside the block's shared memory, or outside a thread's local memory."""
+
+
+class Misaligned(ExecutionError):
+    """An address that is not a multiple of the access width (vector width times element width)."""
+
+
+class Deadlock(ExecutionError):
+    """No warp can make progress. `.waiting` lists where each one stands, as text."""
+
+    def __init__(self, message: str, waiting: list[str] | None = None, **where):
+        self.waiting = waiting or []
+        super().__init__("\n".join([message, *(f"    {line}" for line in self.waiting)]), **where)
+
+
+class BarrierDivergence(Deadlock):
+    """Threads of one warp wait at different barriers, or a barrier that some of its threads never reach."""
+
+
+class Trap(ExecutionError):
+    """The program executed `trap` (a failed device-side assertion, for example)."""

@@ -1,0 +1,135 @@
+"""What a launch did: one row for every PTX instruction that ran, and sample accesses of its memory rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+COLUMNS = (
+    "warps",
+    "threads",
+    "shared_wavefronts",
+    "shared_wavefronts_ideal",
+    "global_requests",
+    "global_sectors",
+    "bytes",
+)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One warp's execution of one memory instruction.
+
+    space: "global", "shared" or "local". buffer: whose bytes these are ("argument 0", a variable's
+    name, or "shared"). block: (x, y, z); warp: its number in the block; occurrence: the how-manieth
+    time that this warp executed the instruction. active: (32,) bool. addresses: (32,) int64, in
+    bytes from the start of the buffer (of the block's shared memory), meaningless where inactive.
+    width: bytes a lane accesses. kind: "load", "store", "atomic", "ldmatrix", ...
+    """
+
+    space: str
+    buffer: str
+    block: tuple[int, int, int]
+    warp: int
+    occurrence: int
+    active: np.ndarray
+    addresses: np.ndarray
+    width: int
+    kind: str
+
+
+@dataclass
+class Row:
+    """One PTX instruction, summed over the launch.
+
+    source: (file, line) in the innermost inlined function, or None without `-lineinfo`; frames: the
+    same with its call sites, innermost first. warps: executions by a warp; threads: by a thread whose
+    guard held. shared_wavefronts, shared_wavefronts_ideal: passes of shared memory, and what
+    conflict-free addresses would take. global_requests: warps that asked global memory for anything;
+    global_sectors: 32-byte segments they touched. bytes: moved by all threads.
+    """
+
+    opcode: str
+    ptx_line: int
+    text: str
+    source: tuple[str, int] | None
+    frames: tuple[tuple[str, int], ...]
+    warps: int = 0
+    threads: int = 0
+    shared_wavefronts: int = 0
+    shared_wavefronts_ideal: int = 0
+    global_requests: int = 0
+    global_sectors: int = 0
+    bytes: int = 0
+    samples: list[Access] = field(default_factory=list, repr=False)
+
+
+class Trace:
+    """The result of a launch.
+
+    instructions: Rows in PTX order. entry, grid, block: what was launched. blocks: how many blocks
+    ran. counted: False when the launch was told not to count memory traffic. seconds: how long the
+    emulator took.
+    """
+
+    def __init__(self, entry, grid, block, instructions, hazards, counted, blocks, seconds):
+        self.entry, self.grid, self.block = entry, grid, block
+        self.instructions: list[Row] = instructions
+        self.counted, self.blocks, self.seconds = counted, blocks, seconds
+        self._hazards = hazards
+
+    @property
+    def hazards(self) -> list:
+        """What the sanitizer found. ValueError if the launch ran with `sanitize=False`."""
+        if self._hazards is None:
+            raise ValueError("this launch ran with sanitize=False, so nobody looked for hazards")
+        return self._hazards
+
+    def total(self, name: str) -> int:
+        """The sum of one column over all instructions."""
+        if name not in COLUMNS:
+            raise ValueError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
+        return sum(getattr(row, name) for row in self.instructions)
+
+    def rows(self, opcode: str = "", line: int | None = None) -> list[Row]:
+        """Rows whose opcode starts with `opcode` and (if given) that come from this source line."""
+        return [
+            row
+            for row in self.instructions
+            if row.opcode.startswith(opcode) and (line is None or line in (at for _, at in row.frames))
+        ]
+
+    def accesses(self, row: Row | int, warp: int | None = None) -> list[Access]:
+        """The recorded executions of a row (or of the row with this index), in the order they ran.
+
+        Only the first executions by the launch's first block are kept (`record=` in `Module.launch`).
+        """
+        if isinstance(row, int):
+            row = self.instructions[row]
+        return [access for access in row.samples if warp is None or access.warp == warp]
+
+    def by_line(self, file: str | None = None) -> dict[int, dict[str, int]]:
+        """{source line: {column: sum, "instructions": PTX instructions}} for one source file.
+
+        Code that was inlined from elsewhere counts at the line of `file` that called it. Without
+        `file`, the file that the kernel itself is written in.
+        """
+        if file is None:
+            file = next((row.frames[-1][0] for row in self.instructions if row.frames), None)
+        lines: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys((*COLUMNS, "instructions"), 0))
+        for row in self.instructions:
+            line = next((at for name, at in row.frames if name == file), None)
+            if line is None:
+                continue
+            for name in COLUMNS:
+                lines[line][name] += getattr(row, name)
+            lines[line]["instructions"] += 1
+        return dict(sorted(lines.items()))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trace of {self.entry}, grid {self.grid}, block {self.block}: {len(self.instructions)} PTX "
+            f"instructions, {self.total('warps')} warp executions, {self.seconds:.2f} s>"
+        )
