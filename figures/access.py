@@ -142,13 +142,26 @@ class Access:
 
 
 def as_access(value, width: int = 4, kind: str = "load") -> Access:
-    """An `Access` from one, or from 32 byte addresses (negative or masked where a lane is inactive)."""
+    """An `Access` from one, from one of a trace's, or from 32 byte addresses (negative or masked where a lane is inactive)."""
     if isinstance(value, Access):
         return value
+    if hasattr(value, "active") and hasattr(value, "addresses"):
+        return _recorded(value)
     array = np.ma.filled(np.ma.asarray(value), -1).ravel()
     if array.dtype.kind not in "iu":
         raise ValueError(f"addresses are integers (bytes), not {array.dtype}")
     return Access(tuple(int(address) for address in array), width, kind)
+
+
+def _recorded(access) -> Access:
+    """From an `emulator.trace.Access`."""
+    active = np.asarray(access.active, bool)
+    kind = access.kind if access.kind in KINDS else "store"  # atomics are served as stores are
+    matrices = 4
+    if kind in ("ldmatrix", "stmatrix"):
+        matrices = next((n for n in (1, 2) if not active[8 * n :].any()), 4)
+    addresses = np.where(active, access.addresses, -1)
+    return Access(tuple(int(at) for at in addresses), int(access.width), kind, matrices)
 
 
 def as_accesses(value, width: int = 4, kind: str = "load") -> dict[str, Access]:

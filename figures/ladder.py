@@ -26,18 +26,19 @@ def _checked(rows) -> list[dict]:
 
 def _provenance(machine: Mapping | str | None, recorded: str | None) -> str:
     gpu = machine.get("gpu", "") if isinstance(machine, Mapping) else (machine or "")
-    if not gpu and not recorded:
-        return ""
-    return (
-        "Measured"
-        + (f" on {gpu}" if gpu else "")
-        + (f", recorded {recorded}" if recorded else "")
-        + "."
-    )
+    words = [f"on {gpu}" if gpu else "", f"recorded {recorded}" if recorded else ""]
+    if gpu.lower().startswith("data sheet"):
+        return f"From the {gpu}."
+    said = ", ".join(word for word in words if word)
+    return f"Measured {said}." if gpu else f"{said.capitalize()}." if said else ""
 
 
 def _kind(row) -> str:
     return row.get("inputs", "float32")
+
+
+def _is_library(row) -> bool:
+    return row["rung"].split()[0] == "cublas"
 
 
 def _cublas(row) -> float | None:
@@ -125,7 +126,7 @@ def ladder(
                 label = f"{_INPUTS[_kind(row)]} limit {_plain(limit)}"
                 canvas.text(place(limit) + 6, y + pitch / 2, label, size=11, color=style.MUTED)
         rival = _cublas(row)
-        if rival and row["rung"] != "cublas":
+        if rival and not _is_library(row):
             canvas.line(
                 (place(rival), y + 2), (place(rival), y + pitch - 2), color=style.CARD, lw=5, z=3
             )
@@ -133,12 +134,12 @@ def ladder(
                 (place(rival), y + 2), (place(rival), y + pitch - 2), color=style.INK, lw=2.2, z=4
             )
         canvas.text(names + 44, y + pitch / 2, _plain(row["tflops"]), size=12, ha="right")
-        if rival and row["rung"] != "cublas":
+        if rival and not _is_library(row):
             share = f"{row['tflops'] / rival:.0%}"
             canvas.text(left - 8, y + pitch / 2, share, size=12, ha="right", color=style.MUTED)
     canvas.line((left, top), (left, bottom), color=style.MUTED, lw=1.2, z=2)
     best = max(
-        (row for row in rows if row["rung"] != "cublas"),
+        (row for row in rows if not _is_library(row)),
         key=lambda row: row["tflops"],
         default=rows[0],
     )
@@ -169,7 +170,7 @@ def _ladder_title(best) -> str:
 
 def _spoken(row) -> str:
     rival = _cublas(row)
-    share = f" ({row['tflops'] / rival:.0%} of cuBLAS)" if rival and row["rung"] != "cublas" else ""
+    share = f" ({row['tflops'] / rival:.0%} of cuBLAS)" if rival and not _is_library(row) else ""
     return f"{row['rung']} {_plain(row['tflops'])}{share}"
 
 

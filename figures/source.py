@@ -6,7 +6,6 @@ import difflib
 import html
 import re
 from collections.abc import Mapping
-from pathlib import PurePath
 
 from figures import style
 from figures.drawing import Listing, number
@@ -24,6 +23,7 @@ _FIELDS = {
     "wavefronts": "shared_wavefronts",
     "ideal": "shared_wavefronts_ideal",
 }
+_MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")  # marks the parts of a kernel's source
 
 _CODE_CSS = (
     ".gl-code{border-collapse:collapse;width:100%;margin:0;font:12.5px/1.5 "
@@ -71,33 +71,19 @@ def _highlight(line: str) -> str:
     return "".join(parts)
 
 
-def line_costs(trace, file: str | None = None) -> tuple[dict[int, dict[str, int]], dict[str, int]]:
-    """What each line of `file` cost, and what was spent in other files (headers).
+def line_costs(trace, file: str | None = None) -> dict[int, dict[str, int]]:
+    """What each source line cost: {line: {"warps", "sectors", "wavefronts", "ideal"}}.
 
-    trace: an `emulator.Trace`. file: the source file's name; the file with most instructions when left out.
-    Returns ({line: {"warps", "sectors", "wavefronts", "ideal"}}, the same sums for all other files).
-    Raises ValueError when the trace has no line information.
+    trace: an `emulator.Trace`; code inlined from a header counts at the line that calls it.
+    ValueError when the trace has no line information.
     """
-    rows = [row for row in trace.instructions if row.source is not None]
-    if not rows:
+    lines = trace.by_line(file)
+    if not lines:
         raise ValueError("the trace names no source lines: build the kernel with -lineinfo")
-    spent: dict[str, int] = {}
-    for row in rows:
-        name = PurePath(row.source[0]).name
-        spent[name] = spent.get(name, 0) + row.warps
-    wanted = PurePath(file).name if file else max(spent, key=spent.get)
-    if wanted not in spent:
-        raise ValueError(
-            f"no instruction of the trace comes from {wanted}; it has {', '.join(sorted(spent))}"
-        )
-    lines: dict[int, dict[str, int]] = {}
-    elsewhere = dict.fromkeys(_FIELDS, 0)
-    for row in rows:
-        here = PurePath(row.source[0]).name == wanted
-        cost = lines.setdefault(row.source[1], dict.fromkeys(_FIELDS, 0)) if here else elsewhere
-        for column, field in _FIELDS.items():
-            cost[column] += int(getattr(row, field) or 0)
-    return lines, elsewhere
+    return {
+        line: {ours: int(cost[theirs]) for ours, theirs in _FIELDS.items()}
+        for line, cost in lines.items()
+    }
 
 
 def annotated_source(
@@ -105,7 +91,7 @@ def annotated_source(
     source: str,
     lines: tuple[int, int] | None = None,
     first_line: int = 1,
-    file: str | None = None,
+    part: str | None = None,
     title: str | None = None,
     caption: str = "",
 ) -> Listing:
@@ -116,13 +102,14 @@ def annotated_source(
     left out. `facts` holds {"lines": the costs, "totals": their sums, "elsewhere": sums of other files}.
     Raises ValueError where the costs and the text cannot belong together.
     """
-    elsewhere: dict[str, int] = {}
     if not isinstance(costs, Mapping):
-        costs, elsewhere = line_costs(costs, file)
+        costs = line_costs(costs)
     text = source.splitlines()
     last_line = first_line + len(text) - 1
     if not costs:
         raise ValueError("no line has a cost: there is nothing to draw")
+    if part is not None:
+        lines = _part(text, part, first_line)
     first, last = lines or (max(min(costs) - 1, first_line), min(max(costs) + 1, last_line))
     if not first_line <= first <= last <= last_line:
         raise ValueError(
@@ -137,6 +124,8 @@ def annotated_source(
     head = "".join(f"<th>{COLUMNS[column][0]}</th>" for column in columns)
     body, plain = [], []
     for at in range(first, last + 1):
+        if _MARK.match(text[at - first_line]):
+            continue
         cost = costs.get(at, {})
         code = text[at - first_line].expandtabs(4)
         cells = "".join(_cell(column, cost, peak[column]) for column in columns)
@@ -147,18 +136,6 @@ def annotated_source(
             f"{number(cost[column]) if cost.get(column) else '':>14}" for column in columns
         )
         plain.append(f"{at:>4} {numbers}  {code}".rstrip())
-    if any(elsewhere.get(column) for column in columns):
-        cells = "".join(
-            f'<td class="v">{number(elsewhere[column])}<div></div></td>' for column in columns
-        )
-        body.append(
-            f'<tr><td class="n"></td>{cells}<td class="c"><span class="gl-m">in included headers</span></td></tr>'
-        )
-        plain.append(
-            "     "
-            + "".join(f"{number(elsewhere[c]):>14}" for c in columns)
-            + "  in included headers"
-        )
     heading = "     " + "".join(f"{COLUMNS[column][0]:>14}" for column in columns)
     finding = title or _costliest(costs, totals, columns)
     legend = [(COLUMNS[column][1], COLUMNS[column][2]) for column in columns]
@@ -182,6 +159,17 @@ def annotated_source(
         text="\n".join([heading.rstrip(), *plain]),
         css=_CODE_CSS,
     )
+
+
+def _part(text: list[str], part: str, first_line: int) -> tuple[int, int]:
+    """First and last line inside the marks of a part."""
+    marks = [(at, match) for at, line in enumerate(text) if (match := _MARK.match(line))]
+    start = next((at for at, mark in marks if mark.groups() == ("", part)), None)
+    end = next((at for at, mark in marks if mark.groups() == ("/", part)), None)
+    if start is None or end is None:
+        there = ", ".join(mark.group(2) for _, mark in marks if not mark.group(1)) or "none"
+        raise ValueError(f"the source has no part {part!r}; it has {there}")
+    return first_line + start + 1, first_line + end - 1
 
 
 def _cell(column: str, cost: Mapping[str, int], peak: int) -> str:
