@@ -1,7 +1,8 @@
 """The ladder: one row per rung, in reading order, and what a launcher must know of each.
 
-A row holds the macros of the rung's `.cu` file with their defaults; `build` passes every one of them with `-D`, so the
-launch geometry computed here and the compiled kernel cannot disagree. To change a rung, edit its own row.
+A row holds the macros of the rung's `.cu` file with their defaults; `build` passes every one of
+them with `-D`, so the launch geometry computed here and the compiled kernel cannot disagree. To
+change a rung, edit its own row.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from .occupancy import LIMITS
+
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
-# Shared memory one block may have, in bytes: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
-SHARED_PER_BLOCK = {75: 65536, 80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
 STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32"}
 
 Macros = Mapping[str, int]
@@ -57,10 +58,12 @@ class Types:
 class Rung:
     """One rung of the ladder.
 
-    `threads` gives the block (an int, or (x, y)), `shared` the bytes of dynamic shared memory and `grid` the blocks, all
-    from the macros as keyword arguments. `tile` names the macros (or gives the numbers) that M, N and K are padded to,
-    None when the kernel guards its own edges. `variants` maps a macro setting to the fields of `Types` and the macro
-    defaults it changes. `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need. `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
+    `threads` gives the block (an int, or (x, y)), `shared` the bytes of dynamic shared memory and
+    `grid` the blocks, all from the macros as keyword arguments. `tile` names the macros (or gives
+    the numbers) that M, N and K are padded to, None when the kernel guards its own edges.
+    `variants` maps a macro setting to the fields of `Types` and the macro defaults it changes.
+    `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need.
+    `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
     """
 
     name: str
@@ -103,11 +106,13 @@ class Rung:
         """False while the CUDA source has not been written."""
         return self.path is None or self.path.exists()
 
-    def resolve(self, macros: Macros | None = None, arch: int | str | None = None) -> dict[str, int]:
+    def resolve(
+        self, macros: Macros | None = None, arch: int | str | None = None
+    ) -> dict[str, int]:
         """All macros: the given ones over the variant's over the defaults.
 
-        With `arch`, the defaults are the first of `macros` and `fallbacks` whose shared memory fits that architecture.
-        ValueError for a name the rung lacks.
+        With `arch`, the defaults are the first of `macros` and `fallbacks` whose shared memory fits
+        that architecture. ValueError for a name the rung lacks.
         """
         given = dict(macros or {})
         unknown = sorted(set(given) - set(self.macros))
@@ -116,8 +121,8 @@ class Rung:
             raise ValueError(f"{self.name} has no macro {', '.join(unknown)}; it has {known}")
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
-            limit = SHARED_PER_BLOCK.get(int(str(arch).rstrip("af")), SHARED_PER_BLOCK[75])
-            choices = [c for c in choices if self.shared(**c) <= limit] or choices
+            known = LIMITS.get(int(str(arch).rstrip("af")), LIMITS[75])
+            choices = [c for c in choices if self.shared(**c) <= known.shared_per_block] or choices
         return choices[0]
 
     def types(self, macros: Macros | None = None) -> Types:
@@ -158,6 +163,39 @@ class Rung:
         ]
 
 
+# Bytes of shared memory that a kernel may declare without asking for more.
+STATIC_SHARED = 48 * 1024
+
+
+def divides(part: int, *wholes: int) -> bool:
+    """Whether every one of `wholes` is a multiple of `part`."""
+    return all(whole % part == 0 for whole in wholes)
+
+
+def warp_threads(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> int:
+    """One warp per `WM x WN` tile of the block's."""
+    return 32 * (BM // WM) * (BN // WN)
+
+
+def warp_tiles_fit(
+    *, BM: int, BN: int, BK: int, WM: int, WN: int, TM: int, TN: int, MIN_BLOCKS: int, **_: int
+) -> bool:
+    """Whether an FP32 block splits into warps of 32 thread tiles that load as much each, and its sums fit registers.
+
+    An SM's 65536 registers hold 256 threads of 128 sums, or 512 of 64, beside what else a thread needs.
+    """
+    if BM % WM or BN % WN or (WM // TM) * (WN // TN) != 32 or WN // TN < 2 or TM * TN > 128:
+        return False
+    threads = warp_threads(BM=BM, BN=BN, WM=WM, WN=WN)
+    rows = threads // 2  # of A, that a block fetches at a time
+    return (
+        threads * MIN_BLOCKS == 256 * 128 // (TM * TN)
+        and divides(4 * threads, BM * BK, BK * BN)
+        and (4 * threads) % BN == 0
+        and (BM % rows == 0 or rows % BM == 0)
+    )
+
+
 LADDER = (
     Rung("cpu", None, "triple loop, then every core, then BLAS", machine="cpu"),
     Rung(
@@ -184,42 +222,65 @@ LADDER = (
         macros={"BM": 64, "BN": 64, "BK": 8, "TM": 8},
         threads=lambda BM, BN, TM, **_: BM * BN // TM,
         tile=("BM", "BN", "BK"),
+        space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16, 32), "TM": (4, 8, 16, 32)},
+        valid=lambda BM, BN, BK, TM, **_: divides(BM * BN // TM, BM * BK, BK * BN) and BM * BN // TM <= 1024,
     ),
     Rung(
         "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
         threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
         tile=("BM", "BN", "BK"),
+        space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
+        valid=lambda BM, BN, BK, TM, TN, **_: divides(BM * BN // (TM * TN), BM * BK, BK * BN),
     ),
     Rung(
         "vectorized", 6, "128-bit loads and stores",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
         threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
-        tile=("BM", "BN", "BK"),
+        tile=("BM", "BN", "BK"), alignment=4,
+        space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
+        valid=lambda BM, BN, BK, TM, TN, **_: divides(4 * BM * BN // (TM * TN), BM * BK, BK * BN),
     ),
     Rung(
-        "warp_tiled", 7, "block, warp and thread tiles",
-        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8},
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
-        tile=("BM", "BN", "BK"),
+        "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",
+        macros={"BM": 128, "BN": 128, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "MIN_BLOCKS": 2},
+        threads=warp_threads,
+        tile=("BM", "BN", "BK"), alignment=4,
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (32, 64, 128), "WN": (32, 64, 128),
+               "TM": (8, 16), "TN": (8, 16), "MIN_BLOCKS": (1, 2, 4)},
+        valid=lambda BM, BN, BK, **m: (
+            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 2 * 4 * BK * (BM + 4 + BN) <= STATIC_SHARED
+        ),
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
-        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
-        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
-        tile=("BM", "BN", "BK"),
+        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "COPY": 4, "PAD": 4},
+        threads=warp_threads,
+        tile=("BM", "BN", "BK"), alignment=4, a_major="M",
+        variants=(({"COPY": 1}, {"macros": {"PAD": 1}}), ({"COPY": 2}, {"macros": {"PAD": 2}})),
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
-        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "STAGES": 3},
-        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
-        tile=("BM", "BN", "BK"),
+        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 3, "MIN_BLOCKS": 2},
+        threads=warp_threads,
+        tile=("BM", "BN", "BK"), alignment=4, a_major="M",
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (64,), "WN": (32, 64),
+               "TM": (8, 16), "TN": (8, 16), "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
+        valid=lambda BM, BN, BK, STAGES, **m: (
+            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 4 * STAGES * BK * (BM + BN) <= STATIC_SHARED
+        ),
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
-        macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "STAGES": 3, "PRODUCERS": 32},
-        threads=lambda BM, BN, TM, TN, PRODUCERS, **_: BM * BN // (TM * TN) + PRODUCERS,
-        tile=("BM", "BN", "BK"),
+        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 2, "PRODUCERS": 32,
+                "MIN_BLOCKS": 2},
+        threads=lambda PRODUCERS, **macros: warp_threads(**macros) + PRODUCERS,
+        tile=("BM", "BN", "BK"), alignment=4, a_major="M",
+        space={"BK": (8, 16, 32), "WM": (64,), "WN": (32, 64), "TM": (8, 16), "TN": (8, 16),
+               "STAGES": (2, 3, 4, 5), "PRODUCERS": (32, 64, 128), "MIN_BLOCKS": (1, 2)},
+        valid=lambda BM, BN, BK, STAGES, PRODUCERS, **m: (
+            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 4 * STAGES * BK * (BM + BN) + 24 * STAGES <= STATIC_SHARED
+        ),
     ),
     Rung(
         "wmma", 11, "a warp multiplies 16x16x16 on the tensor cores, from global memory",
@@ -266,7 +327,7 @@ LADDER = (
     Rung(
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
         inputs="float16",
-        macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64},
+        macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
@@ -274,7 +335,7 @@ LADDER = (
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
         inputs="float16",
-        macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64},
+        macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
@@ -282,7 +343,7 @@ LADDER = (
     Rung(
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
         inputs="float16",
-        macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64},
+        macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
