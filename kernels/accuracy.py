@@ -1,20 +1,23 @@
 """How far from the exact product a correct kernel may land, and how far one did.
 
-Let u be half the spacing of the accumulator's numbers at 1. Rounding errors of a sum of K random terms are independent
-and of either sign, so they grow with sqrt(K) (Higham and Mary, "A new approach to probabilistic rounding error
-analysis", SIAM J. Sci. Comput. 41, 2019), not with K as the worst case does. The bound here, per element, is
+Let u be half the spacing of the accumulator's numbers at 1. Rounding errors of a sum of K random
+terms are independent and of either sign, so they grow with sqrt(K) (Higham and Mary, "A new
+approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41, 2019), not with K as
+the worst case does. The bound here, per element, is
 
     input rounding   2 u_in (|s| + L r)           s = (A B)_ij,  r = sqrt((A*A) (B*B))_ij, the spread of a random sum
     accumulation     u L sqrt(K) (|s| + r)        never more than the worst case, (K + 1) u (|A||B|)_ij
     epilogue         3 u (|alpha s| + |beta C|)   two products and a sum
     output           u_out |result|               and half a subnormal spacing
 
-with L = 6 standard deviations. It is tight enough that one term left out of thousands, or one taken twice, is seen.
+with L = 6 standard deviations. It is tight enough that one term left out of thousands, or one taken
+twice, is seen.
 
-u is 2^-24 for fp32 FMA. Tensor cores add several products to the accumulator at once after aligning them to the largest,
-and cut instead of rounding (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 7,
-2021): 2^-22 covers it. u_in is 0 where the inputs enter as they are (fp16 products are exact in fp32), and 2^-10 for
-TF32, which keeps 10 bits after the point and may cut the rest.
+u is 2^-24 for fp32 FMA. Tensor cores add several products to the accumulator at once after aligning
+them to the largest, and cut instead of rounding (Fasi, Higham, Mikaitis, Pranesh, "Numerical
+behavior of NVIDIA tensor cores", PeerJ CS 7, 2021): 2^-22 covers it. u_in is 0 where the inputs
+enter as they are (fp16 products are exact in fp32), and 2^-10 for TF32, which keeps 10 bits after
+the point and may cut the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ SMALLEST = {"float32": 2.0**-149, "float16": 2.0**-24}
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The worst element of a result. `of_bound` above 1 (or nan) means wrong; `relative` is its error over (|A||B|)_ij."""
+    """The worst element of a result. `of_bound` above 1 (or nan) means wrong; `relative` is its
+    error over (|A||B|)_ij.
+    """
 
     of_bound: float
     relative: float
@@ -53,7 +58,9 @@ class Accuracy:
 
 
 def accuracy(result, A, B, C, alpha: float, beta: float, types: Types) -> Accuracy:
-    """Compare every element of `result` with a float64 reference. NumPy or CuPy arrays, all of one kind."""
+    """Compare every element of `result` with a float64 reference. NumPy or CuPy arrays, all of one
+    kind.
+    """
     if hasattr(result, "__cuda_array_interface__"):
         import cupy as xp
     else:

@@ -1,6 +1,8 @@
-"""From CUDA source to PTX, cubin and the ptxas report, for a named architecture, in one NVRTC compile.
+"""From CUDA source to PTX, cubin and the ptxas report, for a named architecture, in one NVRTC
+compile.
 
-Builds are cached on disk, keyed by everything that goes in: source, headers of this folder, options, compiler version.
+Builds are cached on disk, keyed by everything that goes in: source, headers of this folder,
+options, compiler version.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from .errors import BuildError, Diagnostic
@@ -41,7 +44,9 @@ PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 @dataclass(frozen=True)
 class Report:
-    """What ptxas says of one entry point: registers per thread; static shared, stack and spill bytes."""
+    """What ptxas says of one entry point: registers per thread; static shared, stack and spill
+    bytes.
+    """
 
     registers: int = 0
     shared_bytes: int = 0
@@ -102,9 +107,10 @@ def build(
 ) -> Build:
     """Compile a rung, a rung's name, a `.cu` path or CUDA source text.
 
-    `arch` is a compute capability such as 80 or "90a"; None means this machine's GPU, or 80 without one. `name` is what
-    line information calls source text. A rung gets all its macros, defaults included. BuildError shows each message
-    against its source line; ValueError names an unknown rung, macro or architecture.
+    `arch` is a compute capability such as 80 or "90a"; None means this machine's GPU, or 80 without
+    one. `name` is what line information calls source text. A rung gets all its macros, defaults
+    included. BuildError shows each message against its source line; ValueError names an unknown
+    rung, macro or architecture.
     """
     arch = normal_arch(arch)
     text, name, macros = _resolve(source, dict(macros or {}), name, arch)
@@ -166,7 +172,9 @@ def normal_arch(arch: int | str | None = None) -> str:
 
 
 def cache_folder() -> Path:
-    """Where builds and tuning results are kept: `$XDG_CACHE_HOME/gemm-ladder`, else `~/.cache/gemm-ladder`."""
+    """Where builds and tuning results are kept: `$XDG_CACHE_HOME/gemm-ladder`, else
+    `~/.cache/gemm-ladder`.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "gemm-ladder"
 
@@ -223,13 +231,10 @@ def _diagnostics(log: str, texts: Mapping[str, str]) -> list[Diagnostic]:
             source, column = None, None
             if file in texts and 0 < number <= len(texts[file].splitlines()):
                 source = texts[file].splitlines()[number - 1]
-            for shown, caret in zip(lines[index + 1 : index + 4], lines[index + 2 : index + 5]):
-                # NVRTC prints the source line indented by two, then the caret line.
-                if (
-                    caret.strip() == "^"
-                    and source is not None
-                    and shown[2:].rstrip() == source.rstrip()
-                ):
+            # NVRTC prints the source line indented by two, then the caret line.
+            for shown, caret in pairwise(lines[index + 1 : index + 5]):
+                same = source is not None and shown[2:].rstrip() == source.rstrip()
+                if same and caret.strip() == "^":
                     column = caret.index("^") - 2
                     break
             found.append(

@@ -1,16 +1,18 @@
-"""Is a rung right? Random inputs, sizes around every tile edge, alpha and beta, every element against float64."""
+"""Is a rung right? Random inputs, sizes around every tile edge, alpha and beta, every element
+against float64.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from . import cpu
-from .accuracy import Accuracy, accuracy
+from .accuracy import accuracy
 from .build import Build, normal_arch
-from .errors import BuildError, UnsupportedGPU
+from .errors import UnsupportedGPU
 from .gemm import gemm
 from .machine import gpu
 from .rungs import RUNGS, Rung, Types, find
@@ -22,16 +24,18 @@ GPU_SIZES = ((127, 129, 131), (1, 1000, 257), (1000, 1, 999), (509, 1031, 523), 
 
 @dataclass(frozen=True)
 class Checked:
-    """One rung under one setting on one machine, over all sizes. `problem` is empty when all is right."""
+    """One rung under one setting on one machine, over all sizes. `problem` is empty when all is
+    right.
+    """
 
     rung: str
     macros: Mapping[str, int]
     machine: str
     types: str
-    sizes: int
-    worst: float
-    hazards: int
-    problem: str
+    sizes: int = 0
+    worst: float = 0.0
+    hazards: int = 0
+    problem: str = ""
     skipped: bool = False
 
     @property
@@ -40,14 +44,24 @@ class Checked:
 
 
 def random_inputs(types: Types, M: int, N: int, K: int, seed: int = 0):
-    """A `(M, K)`, B `(K, N)`, C `(M, N)`: independent, uniform in [-1, 1), never zero throughout, in the rung's dtypes."""
+    """A `(M, K)`, B `(K, N)`, C `(M, N)`: independent, uniform in [-1, 1), never zero throughout,
+    in the rung's dtypes.
+    """
     rng = np.random.default_rng((seed, M, N, K))
-    shapes = (((M, K), types.input_dtype), ((K, N), types.input_dtype), ((M, N), types.output_dtype))
+    shapes = (
+        ((M, K), types.input_dtype),
+        ((K, N), types.input_dtype),
+        ((M, N), types.output_dtype),
+    )
     return tuple(rng.uniform(-1, 1, shape).astype(dtype) for shape, dtype in shapes)
 
 
-def edge_sizes(rung: str | Rung, macros: Mapping[str, int] | None = None, arch=None) -> list[tuple[int, int, int]]:
-    """(M, N, K) around the edges of this rung's tiles: single, below, above, prime, tall, flat, and several k-steps."""
+def edge_sizes(
+    rung: str | Rung, macros: Mapping[str, int] | None = None, arch=None
+) -> list[tuple[int, int, int]]:
+    """(M, N, K) around the edges of this rung's tiles: single, below, above, prime, tall, flat, and
+    several k-steps.
+    """
     rung = find(rung)
     values = rung.resolve(macros, arch)
     tile = rung.tile or ("BM", "BN", "BK")
@@ -79,9 +93,7 @@ def check_one(
     rung = find(rung)
     types = rung.types(macros)
     A, B, C = random_inputs(types, *size, seed)
-    if rung.name == "cublas":
-        A, B, C = _to_gpu(A, B, C)
-    elif machine == "gpu":
+    if "gpu" in (machine, rung.machine):
         A, B, C = _to_gpu(A, B, C)
     given = C if beta != 0 else None
     result = gemm(rung, A, B, given, alpha, beta, macros, machine, arch, built)
@@ -98,8 +110,8 @@ def check(
 ) -> list[Checked]:
     """Check rungs (all of them unless named) on the emulator, and on the GPU where there is one.
 
-    Every rung runs at `sizes`, or around the edges of its own tiles; the settings of alpha and beta alternate. The error
-    bound is `kernels.accuracy`'s. Prints one table unless `show` is false.
+    Every rung runs at `sizes`, or around the edges of its own tiles; the settings of alpha and beta
+    alternate. The error bound is `kernels.accuracy`'s. Prints one table unless `show` is false.
     """
     machines = machines or (("emulator", "gpu") if gpu() else ("emulator",))
     checked = []
@@ -114,50 +126,45 @@ def check(
 
 
 def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
-    types = str(rung.types(macros))
-    about = dict(rung=rung.name, macros=macros, types=types)
+    row = Checked(rung.name, macros, machine, str(rung.types(macros)))
     if rung.machine == "cpu":
-        return Checked(**about, machine="cpu", **_check_cpu(sizes))
+        return _check_cpu(replace(row, machine="cpu"), sizes)
     if not rung.exists:
-        return Checked(**about, machine=machine, sizes=0, worst=0, hazards=0, skipped=True, problem=f"kernels/{rung.file} is not there")
+        return replace(row, skipped=True, problem=f"kernels/{rung.file} is not there")
     if rung.machine == "gpu" and machine == "emulator":
-        return Checked(**about, machine=machine, sizes=0, worst=0, hazards=0, skipped=True, problem="needs a GPU")
-    chosen = list(sizes or edge_sizes(rung, macros, arch if machine == "emulator" else normal_arch()))
+        return replace(row, skipped=True, problem="needs a GPU")
+    target = arch if machine == "emulator" else normal_arch()
+    chosen = list(sizes or edge_sizes(rung, macros, target))
     if machine == "gpu" and not sizes:
         chosen += GPU_SIZES
-    worst, hazards, problem, skipped = 0.0, 0, "", False
     for turn, size in enumerate(chosen):
         alpha, beta = SCALARS[turn % len(SCALARS)]
+        where = f"{_size(size)} alpha={alpha} beta={beta}"
+        row = replace(row, sizes=turn + 1)
         try:
             found, races = check_one(rung, size, macros, alpha, beta, machine, arch)
         except UnsupportedGPU as error:
-            problem, skipped = str(error), True
-            break
-        except Exception as error:  # a fault on the emulator, a build error: the table says which
-            problem = f"{_size(size)}: {type(error).__name__}: {str(error).splitlines()[0]}"
-            break
-        worst, hazards = max(worst, found.of_bound), hazards + len(races)
-        if not found.ok:
-            problem = f"{_size(size)} alpha={alpha} beta={beta}: {found}"
-            break
-        if races:
-            problem = f"{_size(size)}: {races[0]}"
-            break
-    return Checked(**about, machine=machine, sizes=turn + 1, worst=worst, hazards=hazards, problem=problem, skipped=skipped)
+            return replace(row, skipped=True, problem=str(error))
+        except Exception as error:  # a build error, or a fault that the emulator names
+            first = str(error).splitlines()[0] if str(error) else ""
+            return replace(row, problem=f"{where}: {type(error).__name__}: {first}")
+        row = replace(row, worst=max(row.worst, found.of_bound), hazards=row.hazards + len(races))
+        if not found.ok or races:
+            return replace(row, problem=f"{where}: {races[0] if found.ok else found}")
+    return row
 
 
-def _check_cpu(sizes) -> dict:
-    worst, problem = 0.0, ""
-    chosen = sizes or ((1, 1, 1), (17, 19, 23), (5, 64, 31))
-    for turn, size in enumerate(chosen):
+def _check_cpu(row: Checked, sizes) -> Checked:
+    for turn, size in enumerate(sizes or ((1, 1, 1), (17, 19, 23), (5, 64, 31))):
         alpha, beta = SCALARS[turn % len(SCALARS)]
         A, B, C = random_inputs(Types(), *size)
+        row = replace(row, sizes=turn + 1)
         for way in (cpu.triple_loop, cpu.threads, cpu.blas):
-            found: Accuracy = accuracy(way(A, B, C, alpha, beta), A, B, C, alpha, beta, Types())
-            worst = max(worst, found.of_bound)
+            found = accuracy(way(A, B, C, alpha, beta), A, B, C, alpha, beta, Types())
+            row = replace(row, worst=max(row.worst, found.of_bound))
             if not found.ok:
-                problem = f"{way.__name__} {_size(size)}: {found}"
-    return dict(sizes=len(chosen), worst=worst, hazards=0, problem=problem)
+                return replace(row, problem=f"{way.__name__} {_size(size)}: {found}")
+    return row
 
 
 def _size(size) -> str:
@@ -175,10 +182,18 @@ def _show(checked: list[Checked], first: bool) -> None:
     row = checked[-1]
     setting = ",".join(f"{k}={v}" for k, v in row.macros.items())
     verdict = "skipped" if row.skipped else "ok" if row.ok else "WRONG"
-    cells = [row.rung, setting, row.machine, row.types, row.sizes, f"{row.worst:.2f}", row.hazards, verdict, row.problem]
-    header = ["rung            ", "setting      ", "machine ", "types           ", "sizes", "of bound", "hazards", "verdict", ""]
+    cells = [
+        row.rung,
+        setting,
+        row.machine,
+        row.types,
+        row.sizes,
+        f"{row.worst:.2f}",
+        row.hazards,
+        verdict,
+        row.problem,
+    ]
+    widths = {"rung": 16, "setting": 13, "machine": 8, "types": 16, "sizes": 5, "of bound": 8}
+    header = [name.ljust(width) for name, width in widths.items()] + ["hazards", "verdict", ""]
     lines = table(header, [cells], left=4).splitlines()
     print("\n".join(lines if first else lines[2:]), flush=True)
-
-
-__all__ = ["BuildError", "Checked", "check", "check_one", "edge_sizes", "random_inputs"]

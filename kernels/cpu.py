@@ -1,4 +1,6 @@
-"""Rung `cpu`: the triple loop, then every core, then BLAS; and Strassen's recursion, for what it would save."""
+"""Rung `cpu`: the triple loop, then every core, then BLAS; and Strassen's recursion, for what it
+would save.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def _epilogue(product: np.ndarray, C, alpha: float, beta: float, dtype) -> np.nd
 
 
 def triple_loop(A, B, C=None, alpha: float = 1.0, beta: float = 0.0) -> np.ndarray:
-    """`alpha * A @ B + beta * C` in plain Python, one multiply-add at a time: for sizes below about 100."""
+    """`alpha * A @ B + beta * C` in plain Python, one multiply-add at a time: for sizes below about
+    100.
+    """
     (M, K), N = A.shape, B.shape[1]
     a, b = A.tolist(), B.tolist()
     product = np.zeros((M, N), np.float32)
@@ -32,7 +36,9 @@ def triple_loop(A, B, C=None, alpha: float = 1.0, beta: float = 0.0) -> np.ndarr
 def threads(
     A, B, C=None, alpha: float = 1.0, beta: float = 0.0, workers: int | None = None
 ) -> np.ndarray:
-    """The same sums without BLAS, rows of C spread over all cores (NumPy lets go of the interpreter lock)."""
+    """The same sums without BLAS, rows of C spread over all cores (NumPy lets go of the interpreter
+    lock).
+    """
     (M, K), N = A.shape, B.shape[1]
     workers = workers or os.cpu_count() or 1
     wide_a, wide_b = A.astype(np.float32, copy=False), B.astype(np.float32, copy=False)
@@ -59,9 +65,11 @@ def blas(A, B, C=None, alpha: float = 1.0, beta: float = 0.0) -> np.ndarray:
 
 
 def strassen(A, B, levels: int = 1) -> np.ndarray:
-    """`A @ B` with `levels` of Strassen's recursion: 7 half-size products and 18 additions for 8 and 4.
+    """`A @ B` with `levels` of Strassen's recursion: 7 half-size products and 18 additions for 8
+    and 4.
 
-    V. Strassen, "Gaussian elimination is not optimal", Numer. Math. 13 (1969). Odd sizes are padded with zeros.
+    V. Strassen, "Gaussian elimination is not optimal", Numer. Math. 13 (1969). Odd sizes are padded
+    with zeros.
     """
     (M, K), N = A.shape, B.shape[1]
     if levels == 0 or min(M, N, K) < 2:

@@ -1,4 +1,6 @@
-"""Rung `cublas`: the library, called properly. One handle for all calls, device arrays, no copies in the call."""
+"""Rung `cublas`: the library, called properly. One handle for all calls, device arrays, no copies
+in the call.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,12 @@ KEEP, TRANSPOSE = 0, 1  # cublasOperation_t
 def call(
     A, B, C, alpha: float = 1.0, beta: float = 0.0, inputs: str | None = None, a_major: str = "K"
 ):
-    """A function that runs `C[...] = alpha * A @ B + beta * C` on the current stream and returns at once.
+    """A function that runs `C[...] = alpha * A @ B + beta * C` on the current stream and returns at
+    once.
 
-    A, B, C: CuPy arrays, row-major, `(M, K)` (or `(K, M)` with `a_major` "M"), `(K, N)`, `(M, N)`; A and B float32 or
-    float16, C float32 or float16; accumulation is in float32. `inputs="tf32"` lets float32 inputs be rounded to TF32.
+    A, B, C: CuPy arrays, row-major, `(M, K)` (or `(K, M)` with `a_major` "M"), `(K, N)`, `(M, N)`;
+    A and B float32 or float16, C float32 or float16; accumulation is in float32. `inputs="tf32"`
+    lets float32 inputs be rounded to TF32.
     """
     if gpu() is None:
         raise UnsupportedGPU("cublas needs an NVIDIA GPU and CuPy")
@@ -60,16 +64,16 @@ def call(
 def gemm(
     A, B, C=None, alpha: float = 1.0, beta: float = 0.0, inputs: str | None = None, output=None
 ):
-    """`alpha * A @ B + beta * C` as a new CuPy array of dtype `output` (float32 unless given, or C's)."""
+    """`alpha * A @ B + beta * C` as a new CuPy array of dtype `output` (float32 unless given, or
+    C's).
+    """
     if gpu() is None:
         raise UnsupportedGPU("cublas needs an NVIDIA GPU and CuPy")
     import cupy
 
     A, B = (cupy.ascontiguousarray(cupy.asarray(x)) for x in (A, B))
     dtype = output or (C.dtype if C is not None else np.float32)
-    if beta == 0:
-        result = cupy.full((A.shape[0], B.shape[1]), np.nan, dtype)
-    else:
-        result = cupy.array(C, dtype=dtype, order="C")
+    blank = cupy.full((A.shape[0], B.shape[1]), np.nan, dtype)
+    result = blank if beta == 0 else cupy.array(C, dtype=dtype, order="C")
     call(A, B, result, alpha, beta, inputs)()
     return result

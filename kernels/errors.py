@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of the compiler. `line` counts from 1, `column` from 0; both None where it names none."""
+    """One message of the compiler. `line` counts from 1, `column` from 0; both None where it names
+    none.
+    """
 
     severity: str
     message: str
@@ -28,7 +30,9 @@ class Diagnostic:
 
 
 class BuildError(Exception):
-    """The CUDA source does not compile. `diagnostics` holds the messages, `log` the compiler's own words."""
+    """The CUDA source does not compile. `diagnostics` holds the messages, `log` the compiler's own
+    words.
+    """
 
     def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = (), log: str = ""):
         super().__init__("\n".join([message, *map(str, diagnostics)]))

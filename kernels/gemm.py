@@ -44,7 +44,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave. `C` is `(M, N)`, of the kind (NumPy or CuPy) that A was; `trace` is None from a GPU."""
+    """What a run gave. `C` is `(M, N)`, of the kind (NumPy or CuPy) that A was; `trace` is None
+    from a GPU.
+    """
 
     C: Any = field(repr=False)
     trace: Any = field(default=None, repr=False)
@@ -66,7 +68,9 @@ def plan(
     arch: int | str | None = None,
     built: Build | None = None,
 ) -> Plan:
-    """Geometry and build for one problem. `built` replaces the rung's own build (a wrong variant, say)."""
+    """Geometry and build for one problem. `built` replaces the rung's own build (a wrong variant,
+    say).
+    """
     rung = find(rung)
     here = gpu()
     arch = normal_arch(arch)
@@ -104,10 +108,10 @@ def gemm(
 ) -> Result:
     """`alpha * A @ B + beta * C` by one rung of the ladder; C itself is left as it is.
 
-    A is `(M, K)`, B `(K, N)`, C `(M, N)`, row-major, any M, N, K >= 1, in the rung's dtypes. A rung that needs whole
-    tiles works on zero-padded copies, one that reads A M-major on a transposed copy. On the emulator the kernel is
-    compiled for `arch`, sm_80 unless given. ValueError says which shape or dtype is wrong and what would be right,
-    UnsupportedGPU which GPU the rung needs.
+    A is `(M, K)`, B `(K, N)`, C `(M, N)`, row-major, any M, N, K >= 1, in the rung's dtypes. A rung
+    that needs whole tiles works on zero-padded copies, one that reads A M-major on a transposed
+    copy. On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says
+    which shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
     types = rung.types(macros)
@@ -132,10 +136,8 @@ def gemm(
     if rung.a_major == "M":
         a = xp.ascontiguousarray(a.T)
     b = _pad(xp, B, Kp, Np)
-    if beta == 0:
-        c = xp.full((Mp, Np), np.nan, types.output_dtype)  # an element left out is seen
-    else:
-        c = _pad(xp, C, Mp, Np, copy=True)
+    poison = C if beta != 0 else xp.full((M, N), np.nan, types.output_dtype)
+    c = _pad(xp, poison, Mp, Np, copy=True)  # an element that the kernel leaves out is seen
     trace = launch(
         how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
         how.shared_bytes, machine,

@@ -8,8 +8,9 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-# One row per way the wheels are laid out below the namespace package `nvidia`. CUDA 13 wheels share one folder, CUDA 12
-# wheels have one each. `crt/` (for mma.h) comes from nvidia-cuda-crt, before CUDA 13 from nvidia-cuda-nvcc-cu12.
+# One row per way the wheels are laid out below the namespace package `nvidia`. CUDA 13 wheels share
+# one folder, CUDA 12 wheels have one each. `crt/` (for mma.h) comes from nvidia-cuda-crt, before
+# CUDA 13 from nvidia-cuda-nvcc-cu12.
 WHEEL_LAYOUTS = (
     ("cu13/include", "cu13/include/cccl"),
     ("cuda_runtime/include", "cuda_cccl/include", "cuda_nvcc/include", "cuda_crt/include"),
@@ -50,7 +51,8 @@ def _version(folders: tuple[Path, ...]) -> tuple[int, int]:
 
 @lru_cache
 def include_folders(nvrtc: tuple[int, int]) -> tuple[Path, ...]:
-    """Folders for `-I` that hold every header a rung includes, of the CUDA version nearest to this NVRTC's.
+    """Folders for `-I` that hold every header a rung includes, of the CUDA version nearest to this
+    NVRTC's.
 
     FileNotFoundError says which packages to install when no place has them all.
     """

@@ -51,9 +51,9 @@ def launch(
 ):
     """Run one kernel; returns the emulator's Trace, or None from a GPU.
 
-    `args`: NumPy arrays are read and written in place on either machine, CuPy arrays stay on the GPU, numbers go by
-    value. `shared_bytes` is dynamic shared memory. ValueError or UnsupportedGPU before the launch say what was wrong and
-    what would be right.
+    `args`: NumPy arrays are read and written in place on either machine, CuPy arrays stay on the
+    GPU, numbers go by value. `shared_bytes` is dynamic shared memory. ValueError or UnsupportedGPU
+    before the launch say what was wrong and what would be right.
     """
     machine = choose(machine)
     entry = entry or build.entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,8 +28,9 @@ class Peak:
         return {"float32": self.fp32, "tf32": self.tf32, "float16": self.fp16}[inputs]
 
 
-# More specific names first. Dense rates at boost clock; GeForce-class parts run fp16 with fp32 accumulation at half rate,
-# their data sheets' headline number is for fp16 accumulation or sparsity.
+# More specific names first. Dense rates at boost clock; GeForce-class parts run fp16 with fp32
+# accumulation at half rate, their data sheets' headline number is for fp16 accumulation or
+# sparsity.
 PEAKS = (
     Peak("T4", ("T4",), 8.1, None, 65, 320, 4, "NVIDIA T4 Tensor Core GPU data sheet (2019)"),
     Peak("L40S", ("L40S",), 91.6, 183, 362, 864, 96, "NVIDIA L40S data sheet (2023)"),
@@ -53,7 +55,9 @@ PEAKS = (
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as the driver describes it. `arch` is 10 * major + minor; sizes in bytes, clock in MHz."""
+    """One GPU as the driver describes it. `arch` is 10 * major + minor; sizes in bytes, clock in
+    MHz.
+    """
 
     name: str
     arch: int
@@ -121,7 +125,9 @@ def _version(number: int) -> str:
 
 
 def choose(machine: str = "auto") -> str:
-    """ "gpu" or "emulator" for "auto" and for either name. UnsupportedGPU when "gpu" is asked for and none is here."""
+    """ "gpu" or "emulator" for "auto" and for either name. UnsupportedGPU when "gpu" is asked for
+    and none is here.
+    """
     from .errors import UnsupportedGPU
 
     if machine not in ("auto", "gpu", "emulator"):
@@ -133,3 +139,27 @@ def choose(machine: str = "auto") -> str:
             "no GPU here (CuPy and an NVIDIA driver are needed): use machine='emulator'"
         )
     return machine
+
+
+CLOCK_FIELDS = (
+    "driver_version",
+    "clocks.sm",
+    "clocks.mem",
+    "clocks.max.sm",
+    "power.draw",
+    "power.limit",
+    "temperature.gpu",
+)
+
+
+def clocks() -> dict[str, str]:
+    """Clocks (MHz), power (W) and temperature (Celsius) that nvidia-smi reports now; empty without
+    it.
+    """
+    query = ["nvidia-smi", f"--query-gpu={','.join(CLOCK_FIELDS)}", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    values = done.stdout.splitlines()[0].split(", ")
+    return dict(zip(CLOCK_FIELDS, values, strict=False))

@@ -1,4 +1,5 @@
-"""NVRTC, NVIDIA's run-time compiler: CUDA C++ text in, PTX and cubin out; no GPU, driver or nvcc needed.
+"""NVRTC, NVIDIA's run-time compiler: CUDA C++ text in, PTX and cubin out; no GPU, driver or nvcc
+needed.
 
 Reached through `cuda.bindings` or, where that is not installed, through CuPy.
 """
@@ -12,7 +13,9 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Compiled:
-    """What one compile gave. `ptx` and `cubin` are empty when it failed; `log` has the messages either way."""
+    """What one compile gave. `ptx` and `cubin` are empty when it failed; `log` has the messages
+    either way.
+    """
 
     ok: bool
     log: str
@@ -48,18 +51,14 @@ class CudaBindings:
         try:
             encoded = [option.encode() for option in options]
             (status,) = n.nvrtcCompileProgram(program, len(encoded), encoded)
-            log = self._read(n.nvrtcGetProgramLogSize, n.nvrtcGetProgramLog, program).decode(
-                errors="replace"
-            )
-            if (
-                status == n.nvrtcResult.NVRTC_ERROR_COMPILATION
-                or status == n.nvrtcResult.NVRTC_ERROR_INVALID_OPTION
-            ):
-                return Compiled(False, log.rstrip("\0\n "))
+            log = _text(self._read(n.nvrtcGetProgramLogSize, n.nvrtcGetProgramLog, program))
+            outcome = n.nvrtcResult
+            if status in (outcome.NVRTC_ERROR_COMPILATION, outcome.NVRTC_ERROR_INVALID_OPTION):
+                return Compiled(False, log)
             self._expect(status)
             ptx = self._read(n.nvrtcGetPTXSize, n.nvrtcGetPTX, program).rstrip(b"\0").decode()
             cubin = self._read(n.nvrtcGetCUBINSize, n.nvrtcGetCUBIN, program)
-            return Compiled(True, log.rstrip("\0\n "), ptx, cubin)
+            return Compiled(True, log, ptx, cubin)
         finally:
             n.nvrtcDestroyProgram(program)
 
@@ -109,7 +108,9 @@ class CupyNvrtc:
 
 
 def _text(value: str | bytes) -> str:
-    return (value if isinstance(value, str) else value.decode(errors="replace")).rstrip("\0\n ")
+    """A log as text. NVRTC ends each compiler stage's part with a NUL."""
+    text = value if isinstance(value, str) else value.decode(errors="replace")
+    return text.replace("\0", "").rstrip()
 
 
 @lru_cache

@@ -12,7 +12,8 @@ MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
 
 
 def source(rung: str | Rung, part: str | None = None) -> str:
-    """The CUDA source of a rung without its marks, or the part between `// [part]` and `// [/part]`, dedented.
+    """The CUDA source of a rung without its marks, or the part between `// [part]` and `//
+    [/part]`, dedented.
 
     A part marked several times is joined in file order. ValueError lists the parts there are.
     """
@@ -31,7 +32,9 @@ def source(rung: str | Rung, part: str | None = None) -> str:
 
 
 def parts(text: str) -> dict[str, str]:
-    """All marked parts of a source, dedented, in file order. ValueError for a mark that is not closed."""
+    """All marked parts of a source, dedented, in file order. ValueError for a mark that is not
+    closed.
+    """
     found: dict[str, list[str]] = {}
     open_parts: list[str] = []
     for line in text.splitlines(True):
@@ -61,7 +64,9 @@ def diff(a: str | Rung, b: str | Rung, part: str | None = None, context: int = 2
 
 
 def _body(text: str, entry: str) -> list[str]:
-    """Lines below the header comment; the entry point's own name, and the indent that follows from it, left out."""
+    """Lines below the header comment; the entry point's own name, and the indent that follows from
+    it, left out.
+    """
     lines = text.splitlines()
     while lines and (lines[0].startswith("//") or not lines[0].strip()):
         lines.pop(0)

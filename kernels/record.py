@@ -1,0 +1,107 @@
+"""Writes `results/<gpu>.json`: what `bench` measures, with its provenance."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from .bench import bench
+from .errors import UnsupportedGPU
+from .machine import clocks, gpu
+from .nvrtc import compiler
+from .results import FOLDER
+from .timing import METHOD
+
+SIZES = (1024, 2048, 4096, 8192)
+
+
+def record(
+    rungs: Iterable[str] | None = None, sizes: Sequence[int] = SIZES, file: str | Path | None = None
+) -> Path:
+    """Measure the ladder here and store it; rows of rungs or sizes not measured now are kept.
+    Returns the file's path.
+
+    The commit is `$GEMM_COMMIT`, else what git says. UnsupportedGPU without a GPU.
+    """
+    here = gpu()
+    if here is None:
+        raise UnsupportedGPU("recording needs an NVIDIA GPU and CuPy")
+    path = Path(file) if file else FOLDER / f"{here.slug}.json"
+    before = clocks()
+    rows = bench(rungs, sizes)
+    recording = {
+        "machine": {**describe(), "clocks_before": before, "clocks_after": clocks()},
+        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "method": METHOD,
+        "rows": _merge(path, rows),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(recording, indent=1) + "\n")
+    return path
+
+
+def describe() -> dict:
+    """This machine, as a results file names it."""
+    import cupy
+
+    here, nvrtc = gpu(), compiler()
+    return {
+        "gpu": here.name,
+        "arch": here.arch,
+        "sms": here.sms,
+        "clock_mhz": here.clock_mhz,
+        "l2_bytes": here.l2_bytes,
+        "driver": clocks().get("driver_version", here.driver),
+        "cuda": here.runtime,
+        "nvrtc": f"{nvrtc.major}.{nvrtc.minor}",
+        "cublas": _cublas_version(),
+        "cupy": cupy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def commit() -> str:
+    """`$GEMM_COMMIT`, else git's, with "+" when files differ from it; "unknown" outside a
+    repository.
+    """
+    if given := os.environ.get("GEMM_COMMIT"):
+        return given
+    try:
+        name = _git("rev-parse", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "kernels")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return name + ("+" if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=FOLDER.parent, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def _cublas_version() -> int:
+    from cupy.cuda import device
+    from cupy_backends.cuda.libs import cublas
+
+    return cublas.getVersion(device.get_cublas_handle())
+
+
+KEY = ("rung", "m", "n", "k", "inputs", "output")
+
+
+def _merge(path: Path, rows: list[dict]) -> list[dict]:
+    """New rows, and the stored ones of what was not measured again."""
+    try:
+        stored = json.loads(path.read_text())["rows"]
+    except (OSError, ValueError, KeyError):
+        return rows
+    new = {tuple(row[k] for k in KEY) for row in rows}
+    return rows + [row for row in stored if tuple(row[k] for k in KEY) not in new]
