@@ -28,7 +28,9 @@ def _verdict(said: Number | None, result: Number, within: float) -> str:
 
 
 def compare(
-    predicted: Mapping[str, Number | None], result: Mapping[str, Number], within: float = 0.05
+    predicted: Mapping[str, Number | None],
+    result: Mapping[str, Number],
+    within: float = 0.05,
 ) -> None:
     """Prints each prediction beside its result; `within` is the relative error that is still right.
 
@@ -38,15 +40,20 @@ def compare(
     print(f"{'':{width}}  {'you say':>12}  {'it is':>12}")
     for name, said in predicted.items():
         verdict = _verdict(said, result[name], within)
-        print(f"{name:{width}}  {_text(said):>12}  {_text(result[name]):>12}  {verdict}")
+        print(
+            f"{name:{width}}  {_text(said):>12}  {_text(result[name]):>12}  {verdict}"
+        )
 
 
-def check(answer: Number | None, result: Number, within: float = 0.0) -> bool:
-    """Prints whether an answer is right, without giving the right one away; True when it is."""
+def check(answer: Number | None, result: Number, within: float = 0.0) -> None:
+    """Prints whether an answer is right, without giving the right one away."""
     if answer is None:
         print("No answer yet: put yours in place of None and run the cell again.")
-        return False
+        return
     right = abs(answer - result) <= within * abs(result)
     far = "large" if answer > result else "small"
-    print(f"{_text(answer)} is right." if right else f"{_text(answer)} is too {far}: try again.")
-    return right
+    print(
+        f"{_text(answer)} is right."
+        if right
+        else f"{_text(answer)} is too {far}: try again."
+    )
