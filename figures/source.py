@@ -147,9 +147,8 @@ def annotated_source(
         caption=caption,
         legend=tuple(legend),
         facts={
-            "lines": {line: dict(cost) for line, cost in costs.items()},
+            "lines": {line: dict(cost) for line, cost in costs.items() if first <= line <= last},
             "totals": totals,
-            "elsewhere": elsewhere,
         },
         body='<table class="gl-code"><thead><tr><th></th>'
         + head
