@@ -3,7 +3,9 @@
 `python -m book.timing` draws the README's picture, `book/ladder.png`, from the recorded results.
 """
 
+import contextlib
 import datetime
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +24,7 @@ def compare(rungs: Sequence[str], size: int = 4096, title: str | None = None):
     cuBLAS has a row for each pair of input and output types that one of the rungs has. Returns None,
     after saying why, when there is neither a GPU nor a recording of one.
     """
-    rows = bench([*rungs, "cublas"], (size,), show=False)
+    rows = _rows([*rungs, "cublas"], size)
     types = {(row["inputs"], row["output"]) for row in rows if row["rung"] != "cublas"}
     rows = [row for row in rows if (row["inputs"], row["output"]) in types]
     return _drawing(rows, title or _finding(rows))
@@ -30,8 +32,14 @@ def compare(rungs: Sequence[str], size: int = 4096, title: str | None = None):
 
 def ladder(size: int = 4096, title: str | None = None):
     """Every rung at this size, in reading order, as a drawing; None when nothing was recorded."""
-    rows = [row for row in bench(sizes=(size,), show=False) if row["rung"] != "cublas"]
+    rows = [row for row in _rows(None, size) if row["rung"] != "cublas"]
     return _drawing(rows, title or _finding(rows[-1:]))
+
+
+def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
+    """Rows of `kernels.bench`, without its progress bar: a page would keep that for good."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        return bench(rungs, (size,), show=False)
 
 
 def _drawing(rows: Sequence[dict], title: str | None):
