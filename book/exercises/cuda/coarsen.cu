@@ -2,7 +2,7 @@
 constexpr int TILE = 32, TM = 4;
 
 extern "C" __global__ void coarsen(const float* A, const float* B, float* C, int M, int N, int K) {
-    __shared__ float As[TILE][TILE], Bs[TILE][TILE];
+    __shared__ __align__(16) float As[TILE][TILE], Bs[TILE][TILE];
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int first_row = blockIdx.y * TILE + ty, col = blockIdx.x * TILE + tx;
     float sum[TM] = {};

@@ -1,0 +1,111 @@
+"""What a notebook calls: the `%%kernel NAME` magic, `check`, and the session's progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import kernels
+from kernels.build import cache_folder
+
+from .catalogue import EXERCISES, find
+from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
+from .lab3 import device_code
+
+# The kernels that this session has written.
+_SOURCES: dict[str, str] = {}
+
+
+def kernel(line: str, cell: str) -> None:
+    """`%%kernel NAME`: compile the cell as CUDA and keep it for the cells below."""
+    name = line.strip()
+    if not name.isidentifier():
+        print("Write a name after %%kernel, for example: %%kernel coalesce")
+        return
+    # The cell's first line is the magic itself: with an empty line for it, lines count as the cell shows them.
+    text = device_code("\n" + cell)
+    try:
+        compile_cell(name, text)
+    except kernels.BuildError as error:
+        _SOURCES.pop(name, None)
+        print(f"{WRONG} {name} does not compile")
+        print("\n".join(str(d) for d in error.diagnostics))
+        return
+    _SOURCES[name] = text
+    print(f"{RIGHT} {name} compiles")
+
+
+def source(name: str) -> str:
+    """The CUDA that a `%%kernel NAME` cell above holds. KeyError names what there is."""
+    if name not in _SOURCES:
+        known = ", ".join(_SOURCES) or "none yet"
+        raise KeyError(f"no %%kernel {name} has compiled; this session has {known}")
+    return _SOURCES[name]
+
+
+def check(name: str, answer=None) -> None:
+    """Try the kernel that `%%kernel NAME` kept, or judge this `answer`, and print the verdict."""
+    exercise = find(name)
+    if exercise.is_kernel:
+        if name not in _SOURCES:
+            print(f"{WRONG} {name}: run its %%kernel cell first (it must compile)")
+            return
+        verdict = judge(exercise, _SOURCES[name])
+    else:
+        verdict = judge_answer(name, answer)
+    if verdict.passed:
+        _remember(name)
+    print(verdict)
+
+
+def judge_answer(name: str, answer) -> Verdict:
+    """Judge an answer that is not a kernel. A function that raises is a wrong answer, not an accident."""
+    exercise = find(name)
+    try:
+        mistakes = exercise.judge(answer)
+    except Exception as error:
+        mistakes = [f"{type(error).__name__}: {error}"]
+    if mistakes:
+        return Verdict(name, False, "not yet", tuple(mistakes))
+    return Verdict(name, True, "right")
+
+
+def progress() -> None:
+    """Print which exercises have been passed on this machine."""
+    done = _passed()
+    print(
+        f"{sum(e.name in done for e in EXERCISES)} of {len(EXERCISES)} exercises passed"
+    )
+    part = None
+    for exercise in EXERCISES:
+        if exercise.part != part:
+            part = exercise.part
+            print(f"\n{part}")
+        print(f"  {RIGHT if exercise.name in done else '·'} {exercise.title}")
+
+
+def _progress_file() -> Path:
+    return cache_folder() / "exercises.json"
+
+
+def _passed() -> set[str]:
+    try:
+        return set(json.loads(_progress_file().read_text()))
+    except (OSError, ValueError):
+        return set()
+
+
+def _remember(name: str) -> None:
+    path = _progress_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(sorted(_passed() | {name})))
+    except OSError:
+        pass  # a read-only home costs the progress page, not the verdict
+
+
+def load_ipython_extension(ipython) -> None:
+    """`%load_ext book.exercises` adds the magic."""
+    register: Callable = ipython.register_magic_function
+    register(kernel, magic_kind="cell", magic_name="kernel")

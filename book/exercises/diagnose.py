@@ -1,0 +1,371 @@
+"""From a wrong output to the mistake behind it.
+
+A table of suspects: each says, in the kernel's own terms, what was done wrong, and computes what the output would then
+be. The first suspect that reproduces every written element is the culprit. When none does, the pattern of the wrong
+elements is described instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cases import unwritten
+from .exercise import Case, Product
+
+TILES = (4, 8, 16, 32, 64)
+
+
+def wrong(case: Case, got: np.ndarray) -> np.ndarray:
+    """Mask of the elements that are not what they must be, the never written among them."""
+    return ~_close(got, case.expected, case) | unwritten(got)
+
+
+def findings(case: Case, got: np.ndarray, suspects=()) -> list[str]:
+    """What is wrong with this output, as sentences; empty when nothing is."""
+    bad, missing = wrong(case, got), unwritten(got)
+    if not bad.any():
+        return []
+    said = []
+    if missing.any():
+        said.append(f"{_first_up(where(missing))} never written.")
+        bad = bad & ~missing
+        if not bad.any():
+            return said
+    if not got[bad].any():
+        return [*said, f"{_first_up(where(bad))} 0: nothing was added up there."]
+    for message, guess in [*dict(suspects).items(), *SUSPECTS]:
+        if _matches(case, got, missing, guess):
+            return [*said, f"{message}."]
+    if case.product is not None and (moved := _moved(case, got, missing)):
+        return [*said, moved]
+    if np.isnan(got[bad].astype(float)).all():
+        return [
+            *said,
+            f"{_first_up(where(bad))} NaN: computed from memory that was never written "
+            "(shared memory before its copy has landed, or C itself when beta is 0).",
+        ]
+    return [*said, f"{_first_up(where(bad))} wrong."]
+
+
+def where(mask: np.ndarray) -> str:
+    """The marked elements in words, with a verb: "rows 16 and up are"."""
+    flat = mask.reshape(-1, mask.shape[-1]) if mask.ndim > 1 else mask.reshape(1, -1)
+    rows, cols = flat.shape
+    by_row, by_col = flat.mean(1) > 0.9, flat.mean(0) > 0.9
+    if flat.mean() > 0.97:
+        return "every element is"
+    if mask.ndim == 1 and _covers(flat, by_row[:, None] | by_col):
+        return _verb(_indices("element", by_col))
+    if by_row.any() and _covers(flat, np.repeat(by_row[:, None], cols, 1)):
+        return _verb(_indices("row", by_row))
+    if by_col.any() and _covers(flat, np.repeat(by_col[None], rows, 0)):
+        return _verb(_indices("column", by_col))
+    if by_row.any() and by_col.any() and _covers(flat, by_row[:, None] | by_col):
+        return f"{_indices('row', by_row)} and {_indices('column', by_col)} are"
+    part_row, part_col = flat.any(1), flat.any(0)
+    if _covers(flat, part_row[:, None] & part_col):
+        return f"{_indices('row', part_row)}, there {_indices('column', part_col)}, are"
+    first = tuple(int(i) for i in np.argwhere(mask)[0])
+    share = max(1, round(100 * float(flat.mean())))
+    return f"about {share}% of the elements (the first at {list(first)}) are"
+
+
+def _verb(subject: str) -> str:
+    one = subject.split()[0] in ("row", "column", "element")
+    return f"{subject} {'is' if one else 'are'}"
+
+
+def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
+    return mask[shape].mean() > 0.9 and not mask[~shape].any()
+
+
+def _indices(what: str, marked: np.ndarray) -> str:
+    """ "rows 16 and up", "row 3", "rows with index % 16 in 8-15", "6 of 40 columns"."""
+    found = np.flatnonzero(marked)
+    n, first, last = len(marked), int(found[0]), int(found[-1])
+    if len(found) == n:
+        return f"all {what}s"
+    if len(found) == 1:
+        return f"{what} {first}"
+    if last - first + 1 == len(found):
+        return f"{what}s {first} and up" if last == n - 1 else f"{what}s {first}-{last}"
+    for period in (2, 4, 8, 16, 32, 64):
+        residues = np.unique(found % period)
+        if period < n and np.array_equal(
+            np.isin(np.arange(n) % period, residues), marked
+        ):
+            span = f"{residues[0]}-{residues[-1]}"
+            if len(residues) == 1:
+                span = f"{residues[0]}"
+            elif residues[-1] - residues[0] + 1 != len(residues):
+                span = ", ".join(map(str, residues))
+            return (
+                f"{what}s r with r % {period} in {span}"
+                if len(residues) > 1
+                else (f"{what}s r with r % {period} = {span}")
+            )
+    return f"{len(found)} of {n} {what}s"
+
+
+def _first_up(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
+    if case.tolerance == 0:
+        return got == expected
+    with np.errstate(invalid="ignore"):
+        return np.abs(got - expected) <= case.tolerance * case.scale
+
+
+def _matches(case: Case, got, missing, guess) -> bool:
+    try:
+        predicted = guess(case)
+    except (ValueError, IndexError, AttributeError):
+        return False  # the suspect does not fit these shapes
+    if predicted is None or predicted.shape != got.shape:
+        return False
+    loose = 20 * case.tolerance * case.scale
+    with np.errstate(invalid="ignore"):
+        same = (
+            np.abs(got.astype(float) - predicted) <= loose
+            if case.tolerance
+            else got == predicted
+        )
+        differs = (
+            np.abs(predicted - case.expected) > loose
+            if case.tolerance
+            else got != case.expected
+        )
+    return bool((same | missing).all() and (differs & ~missing).any())
+
+
+def _moved(case: Case, got, missing) -> str | None:
+    """Whole rows or columns that hold what belongs elsewhere."""
+    for what, mine, right, gone in (
+        ("row", got, case.expected, missing),
+        ("column", got.T, case.expected.T, missing.T),
+    ):
+        n = len(right)
+        if n > 256 or gone.any():
+            continue
+        source = []
+        for line in mine:
+            near = np.flatnonzero(
+                np.abs(right - line).max(1) < 1e-3 * np.abs(right).max()
+            )
+            if len(near) != 1:
+                break
+            source.append(int(near[0]))
+        if len(source) == n and source != list(range(n)):
+            at = next(i for i in range(n) if source[i] != i)
+            return f"{what.capitalize()} {at} of the output holds what belongs in {what} {source[at]}."
+    return None
+
+
+def _of_product(change):
+    """A suspect from a function of the product."""
+
+    def guess(case: Case):
+        return None if case.product is None else change(case.product)
+
+    return guess
+
+
+def _with(p: Product, A=None, B=None) -> np.ndarray:
+    other = Product(
+        p.A if A is None else A, p.B if B is None else B, p.old, p.alpha, p.beta
+    )
+    return other.C
+
+
+def _blocks(X: np.ndarray, size: int = 8) -> np.ndarray:
+    """(rows / size, columns / size, size, size) view of the blocks."""
+    rows, cols = X.shape
+    return X.reshape(rows // size, size, cols // size, size).swapaxes(1, 2)
+
+
+def _unblocks(blocks: np.ndarray) -> np.ndarray:
+    r, c, size, _ = blocks.shape
+    return blocks.swapaxes(1, 2).reshape(r * size, c * size)
+
+
+def _swap_off_diagonal(X):
+    """In each 16x16 tile, the upper right 8x8 block and the lower left one change places."""
+    b = _blocks(X).copy()
+    upper, lower = b[0::2, 1::2].copy(), b[1::2, 0::2].copy()
+    b[0::2, 1::2], b[1::2, 0::2] = lower, upper
+    return _unblocks(b)
+
+
+def _transpose_blocks(X):
+    return _unblocks(_blocks(X).swapaxes(2, 3))
+
+
+def _swap(X, axis: int, size: int):
+    """Neighbouring groups of `size` rows (axis 0) or columns (axis 1) change places."""
+    n = X.shape[axis]
+    if n % (2 * size):
+        raise ValueError
+    return np.take(X, np.arange(n) ^ size, axis)
+
+
+def _keep_k(p: Product, index) -> np.ndarray:
+    return _with(p, p.A[:, index], p.B[index])
+
+
+def _drop_tail(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _keep_k(p, slice(0, K - K % t)) if K % t and K > t else None
+
+    return change
+
+
+def _drop_last(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _keep_k(p, slice(0, t * ((K - 1) // t))) if t < K else None
+
+    return change
+
+
+def _drop_first(t):
+    return lambda p: _keep_k(p, slice(t, None)) if p.A.shape[1] > t else None
+
+
+def _only_first(t):
+    return lambda p: _keep_k(p, slice(0, t)) if p.A.shape[1] > t else None
+
+
+def _only_last(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _keep_k(p, slice(t * ((K - 1) // t), None)) if t < K else None
+
+    return change
+
+
+def _b_one_tile_late(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _with(p, p.A[:, t:], p.B[: K - t]) if t < K else None
+
+    return change
+
+
+def _repeat_first(t):
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or t == K:
+            return None
+        reps = K // t
+        return _with(p, np.tile(p.A[:, :t], reps), np.tile(p.B[:t], (reps, 1)))
+
+    return change
+
+
+_BLOCKS = "each 16x16 tile of {}: lanes address matrices 1 and 2 (registers 1 and 2) in the wrong order"
+SUSPECTS = [
+    (message, _of_product(change))
+    for message, change in [
+        ("Alpha is missing", lambda p: p.A @ p.B + p.beta * p.old),
+        ("Beta is missing: the old C is not added", lambda p: p.alpha * p.A @ p.B),
+        ("The old C is added without beta", lambda p: p.alpha * p.A @ p.B + p.old),
+        (
+            "Alpha scales the old C too",
+            lambda p: p.alpha * (p.A @ p.B + p.beta * p.old),
+        ),
+        ("Alpha and beta are both missing", lambda p: p.A @ p.B),
+        (
+            "The output is transposed: what belongs at [row, col] is at [col, row]",
+            lambda p: p.C.T.reshape(p.C.shape),
+        ),
+        ("A is read transposed", lambda p: _with(p, p.A.reshape(p.A.shape[::-1]).T)),
+        ("B is read transposed", lambda p: _with(p, B=p.B.reshape(p.B.shape[::-1]).T)),
+        ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
+        ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
+        *(
+            (f"The tail of K is missing: its last K % {t} terms", _drop_tail(t))
+            for t in TILES
+        ),
+        *((f"The last tile of K ({t} terms) is missing", _drop_last(t)) for t in TILES),
+        *(
+            (f"The first tile of K ({t} terms) is missing", _drop_first(t))
+            for t in TILES
+        ),
+        *(
+            (f"Only the first {t} terms of K are summed", _only_first(t))
+            for t in (1, *TILES)
+        ),
+        *(
+            (f"Only the last tile of K ({t} terms) is summed", _only_last(t))
+            for t in TILES
+        ),
+        *(
+            (
+                f"Every step multiplies the first tile of K ({t} terms) again",
+                _repeat_first(t),
+            )
+            for t in TILES
+        ),
+        *(
+            (f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t))
+            for t in TILES
+        ),
+        (
+            "Everything is added twice",
+            lambda p: 2 * p.A @ p.B * p.alpha + p.beta * p.old,
+        ),
+        (
+            "Rows 8-15 of columns 0-7 and rows 0-7 of columns 8-15 are swapped in "
+            + _BLOCKS.format("A"),
+            lambda p: _with(p, _swap_off_diagonal(p.A)),
+        ),
+        (
+            "Rows 8-15 of columns 0-7 and rows 0-7 of columns 8-15 are swapped in "
+            + _BLOCKS.format("B"),
+            lambda p: _with(p, B=_swap_off_diagonal(p.B)),
+        ),
+        (
+            "Each 8x8 block of A is transposed: lane and register, or .trans, the wrong way round",
+            lambda p: _with(p, _transpose_blocks(p.A)),
+        ),
+        (
+            "Each 8x8 block of B is transposed: lane and register, or .trans, the wrong way round",
+            lambda p: _with(p, B=_transpose_blocks(p.B)),
+        ),
+        (
+            "Rows 8-15 of each 16 of A are swapped with rows 0-7",
+            lambda p: _with(p, _swap(p.A, 0, 8)),
+        ),
+        (
+            "Along K, terms 8-15 of each 16 are swapped with terms 0-7 in one operand and not in the other",
+            lambda p: _with(p, _swap(p.A, 1, 8)),
+        ),
+        (
+            "The two halves of each register are the other way round in one operand and not in the other",
+            lambda p: _with(p, _swap(p.A, 1, 1)),
+        ),
+        (
+            "Columns 8-15 of each 16 of B are swapped with columns 0-7",
+            lambda p: _with(p, B=_swap(p.B, 1, 8)),
+        ),
+        (
+            "The output's 8x8 blocks are swapped across the diagonal",
+            lambda p: _swap_off_diagonal(p.C),
+        ),
+        (
+            "Each 8x8 block of the output is transposed",
+            lambda p: _transpose_blocks(p.C),
+        ),
+        (
+            "Each 16x16 tile of the output is transposed",
+            lambda p: _unblocks(_blocks(p.C, 16).swapaxes(2, 3)),
+        ),
+        (
+            "Rows 8-15 of each 16 of the output are swapped with rows 0-7",
+            lambda p: _swap(p.C, 0, 8),
+        ),
+    ]
+]

@@ -1,0 +1,140 @@
+"""What an exercise is: plain data, in one place for the notebooks, the checker and the tests.
+
+A kernel exercise has its CUDA source in `cuda/NAME.cu`, which holds both versions: the answer between `#ifdef SOLUTION`
+and `#else`, what the reader is given between `#else` and `#endif`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parent
+GIVEN, ANSWER, BOTH = "given", "answer", "both"
+
+
+@dataclass(frozen=True)
+class Product:
+    """The matrix product behind a case, in float64: `alpha * A @ B + beta * old`. Shapes (M, K), (K, N), (M, N)."""
+
+    A: np.ndarray
+    B: np.ndarray
+    old: np.ndarray
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    @property
+    def C(self) -> np.ndarray:
+        """The right answer."""
+        return self.alpha * self.A @ self.B + (self.beta * self.old if self.beta else 0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch: `args` in kernel order, the index of the output among them and what it must hold.
+
+    The output's initial contents are the case's affair: poisoned where the kernel must write, old values where it must
+    read. `tolerance` is relative to `scale`, element by element; 0 means equal.
+    """
+
+    label: str
+    args: tuple
+    output: int
+    expected: np.ndarray
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    tolerance: float = 0.0
+    scale: np.ndarray | float = 1.0
+    product: Product | None = None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit on a column of the trace (or "barriers": warps that came to one), summed, at the case of this label."""
+
+    metric: str
+    limit: int
+    case: str
+
+    @property
+    def words(self) -> str:
+        """ "shared_wavefronts" -> "shared-memory wavefronts"."""
+        return self.metric.replace("shared_", "shared-memory ").replace("_", " ")
+
+    def value(self, trace) -> int:
+        """What this launch spent."""
+        if self.metric == "barriers":
+            return sum(row.warps for row in trace.rows("bar"))
+        return int(trace.total(self.metric))
+
+
+@dataclass(frozen=True)
+class Race:
+    """Be faster than a rung of the ladder at an `size` cubed product. Only a GPU can tell."""
+
+    rung: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise. `cases(rng)` gives fresh random launches; `judge(answer)` judges an answer that is not a kernel.
+
+    `suspects` are mistakes of this exercise with the output that each would give; `inspect(trace)` says what a right
+    output does not show.
+    """
+
+    name: str
+    part: str
+    title: str
+    minutes: int
+    task: str
+    hints: tuple[str, str]
+    explanation: str
+    cases: Callable[[np.random.Generator], tuple[Case, ...]] | None = None
+    goals: tuple[Goal, ...] = ()
+    race: Race | None = None
+    suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(
+        default_factory=dict
+    )
+    inspect: Callable | None = None
+    judge: Callable | None = None
+    given: str = ""
+    answer: str = ""
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the answer is CUDA."""
+        return self.cases is not None
+
+    @property
+    def skeleton(self) -> str:
+        """What the reader is given: CUDA, or the Python cell."""
+        return _version(self.path.read_text(), GIVEN) if self.is_kernel else self.given
+
+    @property
+    def solution(self) -> str:
+        """One right answer, of the same kind."""
+        return (
+            _version(self.path.read_text(), ANSWER) if self.is_kernel else self.answer
+        )
+
+    @property
+    def path(self) -> Path:
+        """The CUDA file with both versions."""
+        return FOLDER / "cuda" / f"{self.name}.cu"
+
+
+def _version(text: str, wanted: str) -> str:
+    """The lines of one version, the `#ifdef SOLUTION` lines themselves left out."""
+    marks = {"#ifdef SOLUTION": ANSWER, "#else": GIVEN, "#endif": BOTH}
+    reading, lines = BOTH, []
+    for line in text.splitlines():
+        if line in marks:
+            reading = marks[line]
+        elif reading in (BOTH, wanted):
+            lines.append(line)
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,166 @@
+"""Writes the exercise notebooks from the catalogue: `python -m book.exercises.notebooks`, then run them to store outputs.
+
+One notebook per part. Each exercise is a task, a `%%kernel` cell with the skeleton, a cell that checks it, two hints and
+the solution with its explanation, the last three folded.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from book import chapters
+
+from .catalogue import EXERCISES, PARTS
+from .exercise import FOLDER, Exercise
+
+INTRODUCTIONS = {
+    "Memory": "Which thread touches which address, and who must wait for whom.",
+    "More work a thread": "Fewer, wider accesses, each of them used more than once.",
+    "Copies that do not wait": "`cp.async`: what a wait promises, what it does not, and how to stay ahead of it.",
+    "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
+    "Bank conflicts and swizzles": "The same data, the same instructions, in places where nobody meets.",
+    "Everything at once": "What a kernel needs beside its inner loop, and one kernel that is all yours.",
+}
+EXCUSED = "nbval-ignore-output"  # its output depends on the machine
+LOAD = "%load_ext book.exercises\nfrom book.exercises import check"
+HOW = (
+    "Fill the gap, run the cell, then run the check below it. The check runs your kernel on the emulator, and on your GPU "
+    "too if you have one: new random inputs each time, awkward sizes, every element compared. Without changes each check "
+    "fails, and says why."
+)
+
+
+def file_name(part: str) -> str:
+    """ "Tensor cores" -> "4_tensor_cores"."""
+    return f"{PARTS.index(part) + 1}_{'_'.join(part.lower().split())}"
+
+
+def folded(summary: str, text: str) -> str:
+    """A paragraph that opens on a click, in JupyterLab, in Colab and in the book."""
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
+
+
+def cells(exercise: Exercise) -> list:
+    """The notebook cells of one exercise."""
+    goals = "".join(
+        f" The goal: at most {g.limit:,} {g.words} at {g.case}." for g in exercise.goals
+    )
+    time = (
+        f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
+    )
+    if exercise.is_kernel:
+        language = "cuda"
+        work = [
+            new_code_cell(f"%%kernel {exercise.name}\n{exercise.skeleton.rstrip()}"),
+            new_code_cell(f'check("{exercise.name}")'),
+        ]
+    else:
+        language = "python"
+        answer = {"count_wavefronts": "counts", "lane_map": "element"}.get(
+            exercise.name, "(B, M, S)"
+        )
+        work = [
+            new_code_cell(
+                f'{exercise.given.rstrip()}\n\ncheck("{exercise.name}", {answer})'
+            )
+        ]
+    solution = (
+        f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
+    )
+    return [
+        new_markdown_cell(
+            f"## {exercise.title}\n\n*{time[0].upper() + time[1:]}.* {exercise.task}{goals}"
+        ),
+        *work,
+        new_markdown_cell(
+            "\n\n".join(
+                [
+                    folded("A hint", exercise.hints[0]),
+                    folded("A second hint", exercise.hints[1]),
+                    folded("A solution", solution),
+                ]
+            )
+        ),
+    ]
+
+
+def notebook(part: str):
+    """The notebook of one part, without outputs."""
+    made = new_notebook()
+    made.cells = [
+        new_markdown_cell(
+            f"# Exercises: {part[0].lower() + part[1:]}\n\n{INTRODUCTIONS[part]}\n\n{HOW}"
+        ),
+        new_code_cell(LOAD),
+    ]
+    for exercise in EXERCISES:
+        if exercise.part == part:
+            made.cells += cells(exercise)
+    chapters.write_setup_cell(made)
+    return made
+
+
+PROGRESS = (
+    "# Exercises: your progress\n\nThe exercises that you have passed on this machine, in whichever notebook. "
+    "Run the cell to see."
+)
+
+
+def progress():
+    """The page that the reader's own work fills in."""
+    made = new_notebook()
+    cell = new_code_cell("from book.exercises import progress\n\nprogress()")
+    cell.metadata.tags = [EXCUSED]
+    made.cells = [new_markdown_cell(PROGRESS), cell]
+    chapters.write_setup_cell(made)
+    return made
+
+
+def lab():
+    """The lab's notebook, from `lab3.md`: Markdown, with code cells between lines of four backquotes."""
+    made = new_notebook()
+    lab3 = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
+    text = (FOLDER / "lab3.md").read_text()
+    text = text.replace("{skeleton}", lab3.skeleton.rstrip()).replace(
+        "{solution}", lab3.solution.rstrip()
+    )
+    for piece in re.split(
+        r"^(````python[^`]*?\n.*?\n````)$", text, flags=re.MULTILINE | re.DOTALL
+    ):
+        if code := re.fullmatch(r"````python *(\w*)\n(.*)\n````", piece, re.DOTALL):
+            cell = new_code_cell(code[2])
+            if code[1] == "excused":
+                cell.metadata.tags = [EXCUSED]
+            made.cells.append(cell)
+        elif piece.strip():
+            made.cells.append(new_markdown_cell(piece.strip()))
+    chapters.write_setup_cell(made)
+    return made
+
+
+def all_notebooks() -> dict:
+    """{file name without ending: notebook without outputs}."""
+    parts = {file_name(part): notebook(part) for part in PARTS}
+    return parts | {"lab3": lab(), "progress": progress()}
+
+
+def main() -> None:
+    """Write every notebook, keeping the stored outputs of cells whose source has not changed."""
+    for name, made in all_notebooks().items():
+        path = FOLDER / f"{name}.ipynb"
+        if path.exists():
+            kept = {
+                c.source: c for c in chapters.read(path).cells if c.cell_type == "code"
+            }
+            for cell in made.cells:
+                if cell.cell_type == "code" and cell.source in kept:
+                    cell.outputs = kept[cell.source].outputs
+                    cell.execution_count = kept[cell.source].execution_count
+        chapters.write(made, path)
+        print(path.name)
+
+
+if __name__ == "__main__":
+    main()
