@@ -60,7 +60,7 @@ def _integer_to_integer(x, to, sat):
 
 def _integer_to_float(x, to, rounding):
     exact_bits = 53 if to != "f64" else 64
-    if x.dtype.itemsize < 8 or exact_bits == 64 and rounding == "rn":
+    if x.dtype.itemsize < 8 or (exact_bits == 64 and rounding == "rn"):
         return narrow(x.astype(np.float64), to, rounding)
     negative = x < 0
     size = np.where(negative, ~x.astype(np.uint64) + np.uint64(1), x.astype(np.uint64))

@@ -455,7 +455,7 @@ def _repaired(result, operation, rounding, *operands):
 def _rational(operation, rounding, *operands):
     """One f64 operation on exact rationals, rounded once; None where `result` is right already."""
     values = [Fraction(x) for x in operands]
-    if operation == "div" and operands[1] == 0 or operation == "sqrt" and operands[0] <= 0:
+    if (operation == "div" and operands[1] == 0) or (operation == "sqrt" and operands[0] <= 0):
         return None
     if operation == "sqrt":
         nearest = float(np.sqrt(operands[0]))
@@ -478,7 +478,7 @@ def _rational(operation, rounding, *operands):
         gap = -nearest if np.isinf(nearest) else exact - Fraction(nearest)
     down, up = np.nextafter(nearest, -np.inf), np.nextafter(nearest, np.inf)
     if rounding == "rz":
-        rounding = "rm" if (nearest > 0 or nearest == 0 and gap > 0) else "rp"
+        rounding = "rm" if (nearest > 0 or (nearest == 0 and gap > 0)) else "rp"
     if rounding == "rm" and gap < 0:
         return down
     if rounding == "rp" and gap > 0:
@@ -562,10 +562,11 @@ def _extremum(pick, of_equal, a, b, format, ftz, nan, xorsign_abs):
         a, b = ((x.view(spec.bits) & mask).view(spec.dtype) for x in (a, b))
     x, y = _comparable(a, format), _comparable(b, format)
     with np.errstate(all="ignore"):
-        if format == "bf16":
-            result = np.where((pick(x, y) == x), a, b).view(spec.bits)
-        else:
-            result = pick(a, b).view(spec.bits)
+        result = (
+            np.where(pick(x, y) == x, a, b).view(spec.bits)
+            if format == "bf16"
+            else pick(a, b).view(spec.bits)
+        )
         # equal numbers differ at most in the sign of zero
         result = np.where(x == y, of_equal(a.view(spec.bits), b.view(spec.bits)), result)
         if xorsign_abs:

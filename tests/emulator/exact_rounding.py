@@ -38,7 +38,7 @@ def round_exactly(value, format, rounding):
     largest = (2 - Fraction(1, 2 ** (digits - 1))) * Fraction(2) ** highest
     sign = -1.0 if value < 0 else 1.0
     if size > largest:
-        outward = rounding == "rn" or (rounding == "rp") == (value > 0) and rounding != "rz"
+        outward = rounding == "rn" or ((rounding == "rp") == (value > 0) and rounding != "rz")
         return to_bits(sign * (float("inf") if outward else float(largest)), format)
     return to_bits(sign * float(size), format)
 

@@ -156,5 +156,5 @@ def test_transpose_moves_elements_between_lanes():
     ],
 )
 def test_products_that_do_not_exist_are_refused(arguments):
-    with pytest.raises(ValueError, match="no such product|row-major"):
+    with pytest.raises(ValueError, match=r"no such product|row-major"):
         Product(*arguments)
