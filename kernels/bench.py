@@ -10,7 +10,7 @@ from pathlib import Path
 from .errors import UnsupportedGPU
 from .machine import gpu
 from .results import recorded
-from .rungs import RUNGS, Types, find
+from .rungs import RUNGS, Rung, Types, find
 from .table import progress, table
 from .timing import SAMPLES, time_rung
 
@@ -103,7 +103,7 @@ def _live_rows(names: list[str], sizes, samples: int, tuned: bool) -> list[dict]
         (find(name), _triple(size), setting)
         for size in sizes
         for name in names
-        for setting in (CUBLAS_TYPES if name == "cublas" else find(name).configurations())
+        for setting in (CUBLAS_TYPES if name == "cublas" else _formats(find(name)))
     ]
     rows = []
     for done, (rung, size, setting) in enumerate(work):
@@ -122,6 +122,11 @@ def _live_rows(names: list[str], sizes, samples: int, tuned: bool) -> list[dict]
         _release()
     progress(len(work), len(work))
     return rows
+
+
+def _formats(rung: Rung) -> list[dict]:
+    """The rung's default and the variants that change its types; other variants are for `check`."""
+    return [s for s in rung.configurations() if not s or rung.types(s) != rung.types()]
 
 
 def _tuned(rung, setting, size) -> dict:

@@ -303,14 +303,15 @@ def _digest(parts: list) -> str:
 
 
 def _read(path: Path) -> Build | None:
+    """The stored build, None when there is none or it is damaged."""
     try:
         stored = json.loads(path.read_text())
-    except (OSError, ValueError):
+        stored["cubin"] = base64.b64decode(stored["cubin"])
+        stored["reports"] = {entry: Report(**r) for entry, r in stored["reports"].items()}
+        stored["warnings"] = tuple(stored["warnings"])
+        return Build(**{**stored, "cached": True})
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    stored["cubin"] = base64.b64decode(stored["cubin"])
-    stored["reports"] = {entry: Report(**values) for entry, values in stored["reports"].items()}
-    stored["warnings"] = tuple(stored["warnings"])
-    return Build(**{**stored, "cached": True})
 
 
 def _write(path: Path, built: Build) -> None:

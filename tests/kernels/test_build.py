@@ -1,0 +1,188 @@
+"""From source to PTX, cubin and report; errors against their line; the cache."""
+
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+import kernels
+from kernels import BuildError, build
+from kernels.headers import NEEDED, include_folders
+
+module = __import__("sys").modules["kernels.build"]
+
+SCALE = """
+extern "C" __global__ void scale(float* x, float factor) {
+    x[threadIdx.x] *= factor;
+}
+"""
+
+
+@pytest.fixture
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "gemm-ladder" / "builds"
+
+
+def test_one_compile_gives_ptx_cubin_and_report():
+    built = build("tiled", {"BLOCK": 16}, arch=80)
+    assert ".target sm_80" in built.ptx
+    assert built.cubin.startswith(b"\x7fELF")
+    assert built.entry == "gemm_tiled"
+    assert built.report.shared_bytes == 2 * 16 * 16 * 4
+    assert built.report.barriers == 1
+    assert 8 < built.report.registers < 256
+    assert built.spills == 0
+
+
+def test_macros_reach_the_kernel():
+    sizes = {
+        block: build("tiled", {"BLOCK": block}, 80).report.shared_bytes for block in (8, 16, 32)
+    }
+    assert sizes == {8: 512, 16: 2048, 32: 8192}
+
+
+@pytest.mark.parametrize("arch", [75, "90", "sm_120"])
+def test_the_architecture_is_the_one_asked_for(arch):
+    built = build("naive", arch=arch)
+    assert built.arch == str(arch).removeprefix("sm_")
+    assert f".target sm_{built.arch}" in built.ptx
+
+
+def test_line_information_names_files_without_their_place():
+    text = build("mma_swizzled", arch=80).ptx
+    files = [line for line in text.splitlines() if line.lstrip().startswith(".file")]
+    assert any('"18_mma_swizzled.cu"' in line for line in files)
+    assert any('"ptx.cuh"' in line for line in files)
+    assert not [line for line in files if '"/' in line]
+    assert str(Path(kernels.__file__).parent) not in text
+
+
+def test_an_error_stands_under_its_source_line():
+    source = 'extern "C" __global__ void f(float* a) {\n    a[0] = colum + 1;\n}\n'
+    with pytest.raises(BuildError) as caught:
+        build(source, name="mine.cu")
+    (only,) = caught.value.diagnostics
+    assert (only.file, only.line) == ("mine.cu", 2)
+    assert "colum" in only.message
+    marked, caret = str(caught.value).splitlines()[-2:]
+    assert marked[caret.index("^") :].startswith("colum")
+
+
+def test_every_error_of_a_source_is_reported():
+    source = "__global__ void f(int* a) {\n    a[0] = one;\n    a[1] = two;\n}\n"
+    with pytest.raises(BuildError) as caught:
+        build(source)
+    assert [(d.line, d.severity) for d in caught.value.diagnostics] == [(2, "error"), (3, "error")]
+
+
+def test_what_only_ptxas_refuses_is_a_build_error_too():
+    source = """extern "C" __global__ void f(float* a) {
+        __shared__ float tile[20000];
+        tile[threadIdx.x] = a[threadIdx.x];
+        __syncthreads();
+        a[threadIdx.x] = tile[99 - threadIdx.x];
+    }"""
+    with pytest.raises(BuildError, match="too much shared data"):
+        build(source, arch=80)
+
+
+def test_warnings_are_kept_with_their_line():
+    (warning,) = build("__global__ void f(float* a) {\n    int unused = 3;\n}\n").warnings
+    assert "kernel.cu:2" in warning and "unused" in warning
+
+
+def test_spills_are_seen():
+    loads = "\n".join(f"float v{i} = a[threadIdx.x + {i} * n];" for i in range(120))
+    stores = "\n".join(f"a[threadIdx.x + {i} * n] = v{i} * v{119 - i};" for i in range(120))
+    source = f"""extern "C" __global__ void __launch_bounds__(1024) f(float* a, int n) {{
+        {loads}
+        __syncthreads();
+        {stores}
+    }}"""
+    report = build(source, arch=80).report
+    assert report.spill_stores > 0 and report.spill_loads > 0 and report.stack > 0
+
+
+def test_each_kernel_of_a_file_has_its_report():
+    built = build(SCALE + SCALE.replace("scale", "again").replace("*=", "+="))
+    assert built.entries == ("scale", "again")
+    with pytest.raises(ValueError, match="2 kernels: scale, again"):
+        _ = built.entry
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"source": "nave"}, "no rung 'nave'"),
+        ({"source": "naive", "macros": {"BM": 3}}, "naive has no macro BM; it has BLOCK"),
+        ({"source": "naive", "arch": 30}, "no architecture sm_30"),
+        ({"source": "cpu"}, "not a CUDA file"),
+    ],
+)
+def test_what_cannot_be_built_is_a_value_error(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        build(**arguments)
+
+
+def test_a_second_build_comes_from_the_cache(empty_cache):
+    first, second = build(SCALE, arch=80), build(SCALE, arch=80)
+    assert not first.cached and second.cached
+    assert (first.ptx, first.cubin, first.reports) == (second.ptx, second.cubin, second.reports)
+    assert not build(SCALE, arch=90).cached
+    assert not build(SCALE, {"UNUSED": 1}, arch=80).cached
+    assert not build(SCALE + " ", arch=80).cached
+
+
+def test_a_changed_header_is_compiled_again(empty_cache, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    source = '#include "outer.cuh"\nextern "C" __global__ void f(int* a) { a[0] = VALUE; }\n'
+    (tmp_path / "outer.cuh").write_text('#include "inner.cuh"\n')
+    (tmp_path / "inner.cuh").write_text("#define VALUE 41\n")
+    assert "41" in build(source).ptx
+    (tmp_path / "inner.cuh").write_text("#define VALUE 97\n")
+    again = build(source)
+    assert not again.cached and "97" in again.ptx
+
+
+def test_a_damaged_cache_entry_is_built_again(empty_cache):
+    build(SCALE, arch=80)
+    (path,) = empty_cache.glob("*.json")
+    for damage in ("", "{", json.dumps({"ptx": "x"})):
+        path.write_text(damage)
+        assert build(SCALE, arch=80).report.registers > 0
+
+
+def _registers(_):
+    return build(SCALE, arch=80).report.registers
+
+
+def test_processes_that_build_the_same_kernel_do_not_meet(empty_cache):
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        assert len(set(pool.map(_registers, range(6)))) == 1
+    assert len(list(empty_cache.glob("*.json"))) == 1
+    assert not list(empty_cache.glob("*.part"))
+
+
+def test_headers_are_those_of_the_nearest_cuda(tmp_path, monkeypatch):
+    roots = {}
+    for version in (12080, 13000, 13050):
+        root = tmp_path / str(version)
+        for name in (*NEEDED, "cuda_runtime_api.h"):
+            path = root / "include" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"#define CUDART_VERSION  {version}\n")
+        roots[version] = (root / "include",)
+    headers = __import__("sys").modules["kernels.headers"]
+    monkeypatch.setattr(headers, "_wheels", lambda: [roots[12080]])
+    monkeypatch.setattr(headers, "_toolkits", lambda: [roots[13000], roots[13050]])
+    for asked, expected in (((12, 9), 12080), ((13, 0), 13000), ((13, 4), 13050)):
+        include_folders.cache_clear()
+        assert include_folders(asked) == roots[expected]
+    monkeypatch.setattr(headers, "_wheels", list)
+    monkeypatch.setattr(headers, "_toolkits", list)
+    include_folders.cache_clear()
+    with pytest.raises(FileNotFoundError, match="pip install nvidia-cuda-runtime nvidia-cuda-cccl"):
+        include_folders((13, 0))
+    include_folders.cache_clear()
