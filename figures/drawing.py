@@ -83,7 +83,7 @@ class Shown:
     def plain(self) -> str:
         """The figure as text."""
         lines = [self.title, f"[{self.alt}]"]
-        return "\n".join(lines + [self.caption] if self.caption else lines)
+        return "\n".join([*lines, self.caption] if self.caption else lines)
 
     def __repr__(self) -> str:
         return self.plain()
@@ -113,7 +113,7 @@ class Drawing(Shown):
     def png(self, scale: float = 2) -> bytes:
         """The figure with its title on a light card as PNG bytes, for a README."""
         buffer = io.BytesIO()
-        width, height = self.figure.get_size_inches()
+        _width, height = self.figure.get_size_inches()
         label = self.figure.text(
             0.02,
             1 + 0.18 / height,

@@ -23,7 +23,7 @@ def owners(atom: MMAAtom, operand: str) -> dict[tuple[int, int], tuple[int, int]
     """
     if operand not in _OPERANDS:
         raise ValueError(f"an MMA has operands A, B and C, not {operand!r}")
-    m, n, k = atom.shape_mnk
+    m, n, _k = atom.shape_mnk
     layout = {"A": atom.a_layout, "B": atom.b_layout, "C": atom.c_layout}[operand]
     extent = {"A": m, "B": n, "C": m}[operand]
     threads, values = size(layout.shape[0]), size(layout.shape[1])
@@ -88,7 +88,9 @@ def fragment(
     width = max(places[o][0] + shapes[o][1] * cell for o in shapes) + 6
     canvas = Canvas(max(width, 360), height)
     for operand in operands:
-        _owner_panel(canvas, *places[operand], operand, held[operand], shapes[operand], cell, tall, lane)
+        _owner_panel(
+            canvas, *places[operand], operand, held[operand], shapes[operand], cell, tall, lane
+        )
     one = min(lanes) if lane is None else lane
     if set(operands) == set("ABC") and y_low > 150:
         _holdings(canvas, held, one)
@@ -130,7 +132,12 @@ def _holdings(canvas, held, lane):
                 color = style.lane_color(lane)
                 canvas.rect(4 + column * 94, y - 9, 24, 18, fill=color)
                 canvas.text(
-                    16 + column * 94, y, f"{operand.lower()}{value}", size=10, ha="center", color=style.text_on(color)
+                    16 + column * 94,
+                    y,
+                    f"{operand.lower()}{value}",
+                    size=10,
+                    ha="center",
+                    color=style.text_on(color),
                 )
                 canvas.text(32 + column * 94, y, f"({row}, {col})", size=11)
             y += 24
@@ -148,7 +155,9 @@ def _owner_panel(canvas, x0, y0, operand, held, shape, cell, tall, picked):
     canvas.text(x0, y0 + 6, f"{operand}  ({axes[0]} x {axes[1]})", size=12, bold=True)
     top = y0 + 26
     for column in range(columns):
-        canvas.text(x0 + (column + 0.5) * cell, y0 + 19, column, size=9, ha="center", color=style.MUTED)
+        canvas.text(
+            x0 + (column + 0.5) * cell, y0 + 19, column, size=9, ha="center", color=style.MUTED
+        )
     for row in range(rows):
         canvas.text(x0 - 5, top + (row + 0.5) * tall, row, size=9, ha="right", color=style.MUTED)
     for (row, column), (lane, value) in held.items():
@@ -158,9 +167,22 @@ def _owner_panel(canvas, x0, y0, operand, held, shape, cell, tall, picked):
         x, y = x0 + column * cell, top + row * tall
         canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=color)
         if cell >= 20:
-            canvas.text(x + cell / 2, y + tall * 0.32, f"T{lane}", size=9.5, ha="center", color=words, bold=not faded)
             canvas.text(
-                x + cell / 2, y + tall * 0.72, f"{operand.lower()}{value}", size=8.5, ha="center", color=words
+                x + cell / 2,
+                y + tall * 0.32,
+                f"T{lane}",
+                size=9.5,
+                ha="center",
+                color=words,
+                bold=not faded,
+            )
+            canvas.text(
+                x + cell / 2,
+                y + tall * 0.72,
+                f"{operand.lower()}{value}",
+                size=8.5,
+                ha="center",
+                color=words,
             )
         else:
             canvas.text(x + cell / 2, y + tall / 2, lane, size=8, ha="center", color=words)
@@ -198,7 +220,14 @@ def layout_grid(
     canvas = Canvas(max(left + columns * cell + 6, 300), top + rows * tall + 4)
     size_of_words = min(11, (cell - 4) / max(label * 0.62, 1))
     for column in range(columns):
-        canvas.text(left + (column + 0.5) * cell, 10, column, size=min(10, cell * 0.5), ha="center", color=style.MUTED)
+        canvas.text(
+            left + (column + 0.5) * cell,
+            10,
+            column,
+            size=min(10, cell * 0.5),
+            ha="center",
+            color=style.MUTED,
+        )
     for row in range(rows):
         canvas.text(left - 6, top + (row + 0.5) * tall, row, size=10, ha="right", color=style.MUTED)
     paint = color or ("lane" if tv else "index")
@@ -210,8 +239,19 @@ def layout_grid(
             continue
         words = _cell_words(value)
         if size_of_words >= 6:
-            canvas.text(x + cell / 2, y + tall / 2, words, size=size_of_words, ha="center", color=style.text_on(fill))
-    name = str(layout) if not callable(layout) or isinstance(layout, Layout) else getattr(layout, "__name__", str(layout))
+            canvas.text(
+                x + cell / 2,
+                y + tall / 2,
+                words,
+                size=size_of_words,
+                ha="center",
+                color=style.text_on(fill),
+            )
+    name = (
+        str(layout)
+        if not callable(layout) or isinstance(layout, Layout)
+        else getattr(layout, "__name__", str(layout))
+    )
     first = ", ".join(f"({r},{c}) -> {_cell_words(values[r, c])}" for r, c in sorted(values)[:6])
     return Drawing(
         title=title or (f"{name}: {rows} x {columns}"),
@@ -228,14 +268,18 @@ def _evaluate(layout, shape, cells):
     """(rows, columns, {(row, column): index or (thread, value) or None})."""
     if cells == "tv":
         if shape is None:
-            raise ValueError("a thread-value layout needs the shape of the tile it covers: shape=(rows, columns)")
+            raise ValueError(
+                "a thread-value layout needs the shape of the tile it covers: shape=(rows, columns)"
+            )
         rows, columns = shape
         values = {(row, column): None for row in range(rows) for column in range(columns)}
         for thread in range(size(layout.shape[0])):
             for value in range(size(layout.shape[1])):
                 offset = layout(thread, value)
                 if offset >= rows * columns:
-                    raise ValueError(f"thread {thread}, value {value} lies at {offset}, outside {rows} x {columns}")
+                    raise ValueError(
+                        f"thread {thread}, value {value} lies at {offset}, outside {rows} x {columns}"
+                    )
                 place = (offset % rows, offset // rows)
                 if values[place] is None:
                     values[place] = (thread, value)

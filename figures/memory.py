@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from figures import style
 from figures.access import BANKS, LINE_BYTES, SECTOR_BYTES, Access, as_accesses
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural
@@ -130,7 +132,7 @@ def _sector_alt(panels, facts) -> str:
     for name, access in panels.items():
         fact = facts[name]
         addresses = [access.addresses[lane] for lane in access.lanes]
-        steps = {b - a for a, b in zip(addresses, addresses[1:], strict=False)}
+        steps = {b - a for a, b in itertools.pairwise(addresses)}
         stride = f"{number(steps.pop())} bytes apart" if len(steps) == 1 else "at uneven distances"
         parts.append(
             f"{name or 'A warp'}: {plural(len(access.lanes), 'lane')} of {access.bytes} bytes, {stride}, touch"
@@ -189,7 +191,8 @@ def shared_banks(
             or (
                 "One row a lane, one column a bank; the number is the wavefront that serves it."
                 if rows == "lane"
-                else "One row a wavefront, one column a bank; the number is the lane that it serves; \u00d7n is one word for n lanes."
+                else "One row a wavefront, one column a bank; the number is the lane that it serves,"
+                " \u00d7n one word for n lanes."
             )
         )
         + note,

@@ -28,7 +28,9 @@ def schedule(stages: int, load: float, compute: float, tiles: int) -> list[Slot]
     max(compute, (load + compute) / stages). ValueError for anything that is not positive.
     """
     if stages < 1 or tiles < 1 or load < 0 or compute <= 0:
-        raise ValueError("a pipeline needs at least one stage, one tile, and a computation that takes time")
+        raise ValueError(
+            "a pipeline needs at least one stage, one tile, and a computation that takes time"
+        )
     slots: list[Slot] = []
     for tile in range(tiles):
         free = slots[tile - stages].compute_end if tile >= stages else 0.0
@@ -66,21 +68,69 @@ def pipeline_timeline(
         facts[count] = {"time": time, "busy": busy}
         canvas.text(0, top + 9, plural(count, "stage"), size=13, bold=True)
         canvas.text(
-            WIDTH - 8, top + 9, f"{plural(tiles, 'tile')} in {time:g}; computing {busy:.0%} of the time", size=12, ha="right"
+            WIDTH - 8,
+            top + 9,
+            f"{plural(tiles, 'tile')} in {time:g}; computing {busy:.0%} of the time",
+            size=12,
+            ha="right",
         )
         y = top + head
         for stage in range(count):
-            canvas.text(left - 10, y + stage * row + row / 2, f"stage {stage}", size=11, ha="right", color=style.MUTED)
+            canvas.text(
+                left - 10,
+                y + stage * row + row / 2,
+                f"stage {stage}",
+                size=11,
+                ha="right",
+                color=style.MUTED,
+            )
             canvas.rect(left, y + stage * row + 2, end * scale, row - 4, fill=style.SOFT, z=0)
-        canvas.text(left - 10, y + count * row + row / 2, "math units", size=11, ha="right", color=style.MUTED)
+        canvas.text(
+            left - 10,
+            y + count * row + row / 2,
+            "math units",
+            size=11,
+            ha="right",
+            color=style.MUTED,
+        )
         canvas.rect(left, y + count * row + 2, end * scale, row - 4, fill=style.SOFT, z=0)
         for slot in slots:
             yy = y + slot.stage * row
-            _box(canvas, left, scale, slot.load_start, slot.load_end, yy, row, style.KIND["load"], slot.tile)
+            _box(
+                canvas,
+                left,
+                scale,
+                slot.load_start,
+                slot.load_end,
+                yy,
+                row,
+                style.KIND["load"],
+                slot.tile,
+            )
             if slot.compute_start > slot.load_end:
-                _box(canvas, left, scale, slot.load_end, slot.compute_start, yy, row, style.tint(style.GREY, 0.45), None)
+                _box(
+                    canvas,
+                    left,
+                    scale,
+                    slot.load_end,
+                    slot.compute_start,
+                    yy,
+                    row,
+                    style.tint(style.GREY, 0.45),
+                    None,
+                )
             for place in (yy, y + count * row):
-                _box(canvas, left, scale, slot.compute_start, slot.compute_end, place, row, style.KIND["compute"], slot.tile)
+                _box(
+                    canvas,
+                    left,
+                    scale,
+                    slot.compute_start,
+                    slot.compute_end,
+                    place,
+                    row,
+                    style.KIND["compute"],
+                    slot.tile,
+                )
         top += heights[count]
     best = max(facts, key=lambda count: facts[count]["busy"])
     alone = len(counts) == 1
@@ -129,4 +179,11 @@ def _box(canvas, left, scale, start, end, y, row, color, tile):
         return
     canvas.rect(left + start * scale + 0.75, y + 2, max(wide - 1.5, 0.5), row - 4, fill=color, z=1)
     if tile is not None and wide > 13:
-        canvas.text(left + (start + end) / 2 * scale, y + row / 2, tile, size=10.5, ha="center", color=style.text_on(color))
+        canvas.text(
+            left + (start + end) / 2 * scale,
+            y + row / 2,
+            tile,
+            size=10.5,
+            ha="center",
+            color=style.text_on(color),
+        )

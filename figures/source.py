@@ -32,10 +32,12 @@ _CODE_CSS = (
     ".gl .gl-code td,.gl .gl-code th{padding:0 .5em;height:22px;border:0;vertical-align:top;text-align:left;background:none;"
     "color:var(--gl-ink);white-space:pre;font-weight:400;font-size:inherit}"
     ".gl .gl-code tr{background:none;border:0}"
-    ".gl .gl-code th{font:600 12px/1.6 system-ui,sans-serif;text-align:right;color:var(--gl-muted);padding-bottom:.3em}.gl .gl-code th:last-child{text-align:left;padding-left:.8em}"
+    ".gl .gl-code th{font:600 12px/1.6 system-ui,sans-serif;text-align:right;color:var(--gl-muted);padding-bottom:.3em}"
+    ".gl .gl-code th:last-child{text-align:left;padding-left:.8em}"
     ".gl .gl-code td.n{color:var(--gl-muted);text-align:right;user-select:none;width:1%;padding-left:0}"
     ".gl .gl-code td.c{width:99%;padding-left:.8em}"
-    ".gl .gl-code td.v{min-width:80px;width:1%;line-height:17px;text-align:right;font-size:11.5px;font-variant-numeric:tabular-nums;"
+    ".gl .gl-code td.v{min-width:80px;width:1%;line-height:17px;text-align:right;font-size:11.5px;"
+    "font-variant-numeric:tabular-nums;"
     "background:var(--gl-soft);border-right:4px solid var(--gl-card)}"
     ".gl .gl-code td.v div{height:4px;display:flex;justify-content:flex-start;margin:0}"
     ".gl .gl-code td.v div b{display:block;height:4px}"
@@ -99,7 +101,7 @@ def annotated_source(
 
     costs: an `emulator.Trace`, or {line: {"warps", "sectors", "wavefronts", "ideal"}}. source: the text whose first line has
     the number `first_line`. lines: (first, last) to show; the lines from the first to the last that cost something when
-    left out. `facts` holds {"lines": the costs, "totals": their sums, "elsewhere": sums of other files}.
+    left out. `facts` holds {"lines": the costs of the lines shown, "totals": sums over all lines}.
     Raises ValueError where the costs and the text cannot belong together.
     """
     if not isinstance(costs, Mapping):

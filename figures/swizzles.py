@@ -16,7 +16,11 @@ def swizzle(index: int, bits: int, base: int, shift: int) -> int:
 
 
 def chunk_addresses(
-    rows: int, chunks: int, pad_bytes: int = 0, swizzled: tuple[int, int, int] | None = None, element_bytes: int = 2
+    rows: int,
+    chunks: int,
+    pad_bytes: int = 0,
+    swizzled: tuple[int, int, int] | None = None,
+    element_bytes: int = 2,
 ) -> list[list[int]]:
     """Byte address of each (row, chunk) of a tile of `chunks` 16-byte chunks a row.
 
@@ -25,13 +29,17 @@ def chunk_addresses(
     if rows < 1 or chunks < 1:
         raise ValueError(f"a tile has rows and chunks, not {rows} x {chunks}")
     if pad_bytes % CHUNK or pad_bytes < 0:
-        raise ValueError(f"a padding of {pad_bytes} bytes puts every second row off its 16-byte alignment")
+        raise ValueError(
+            f"a padding of {pad_bytes} bytes puts every second row off its 16-byte alignment"
+        )
     if swizzled is not None:
         bits, base, shift = swizzled
         if bits < 0 or base < 0 or abs(shift) < bits:
             raise ValueError(f"Swizzle<{bits}, {base}, {shift}> is none: B, M >= 0 and |S| >= B")
         if (1 << base) * element_bytes < CHUNK:
-            raise ValueError(f"Swizzle<{bits}, {base}, {shift}> moves parts of a 16-byte chunk of {element_bytes}-byte elements")
+            raise ValueError(
+                f"Swizzle<{bits}, {base}, {shift}> moves parts of a 16-byte chunk of {element_bytes}-byte elements"
+            )
     pitch = chunks * CHUNK + pad_bytes
     table = []
     for row in range(rows):
@@ -70,7 +78,9 @@ def swizzle_grid(
     ways = {
         "as it is": chunk_addresses(rows, chunks),
         f"padded by {pad_bytes} bytes": chunk_addresses(rows, chunks, pad_bytes),
-        "with Swizzle<{}, {}, {}>".format(*swizzled): chunk_addresses(rows, chunks, 0, swizzled, element_bytes),
+        "with Swizzle<{}, {}, {}>".format(*swizzled): chunk_addresses(
+            rows, chunks, 0, swizzled, element_bytes
+        ),
     }
     side, gap, row_tall, top = 26.0, 22.0, 25.0, 62.0
     cell = min((WIDTH - 3 * side - 2 * gap - 4) / (3 * chunks), 50)
@@ -81,35 +91,65 @@ def swizzle_grid(
         x0 = index * (panel + gap) + side
         counts = column_wavefronts(addresses)
         groups = [[at // CHUNK % GROUPS for at in line] for line in addresses]
-        facts[name] = {"groups": groups, "wavefronts": counts, "bytes": _extent(addresses, chunks, name, pad_bytes)}
+        facts[name] = {
+            "groups": groups,
+            "wavefronts": counts,
+            "bytes": _extent(addresses, chunks, name, pad_bytes),
+        }
         canvas.text(x0, 10, name.removeprefix("with "), size=12.5 if panel > 190 else 11, bold=True)
         canvas.text(x0, 28, f"{facts[name]['bytes']} bytes", size=11, color=style.MUTED)
         for chunk in range(chunks):
-            canvas.text(x0 + (chunk + 0.5) * cell, top - 10, chunk, size=10, ha="center", color=style.MUTED)
+            canvas.text(
+                x0 + (chunk + 0.5) * cell, top - 10, chunk, size=10, ha="center", color=style.MUTED
+            )
             bad = counts[chunk] > 1
             y = top + rows * row_tall + 13
             color = style.VERMILION if bad else style.GREEN
             canvas.rect(x0 + chunk * cell + 2, y - 10, cell - 4, 20, fill=color)
             canvas.text(
-                x0 + (chunk + 0.5) * cell, y, counts[chunk], size=11, ha="center", bold=True, color=style.text_on(color)
+                x0 + (chunk + 0.5) * cell,
+                y,
+                counts[chunk],
+                size=11,
+                ha="center",
+                bold=True,
+                color=style.text_on(color),
             )
         for row in range(rows):
-            canvas.text(x0 - 6, top + (row + 0.5) * row_tall, row, size=10, ha="right", color=style.MUTED)
+            canvas.text(
+                x0 - 6, top + (row + 0.5) * row_tall, row, size=10, ha="right", color=style.MUTED
+            )
             for chunk in range(chunks):
                 color = style.bank_color(4 * groups[row][chunk])
-                canvas.rect(x0 + chunk * cell + 1, top + row * row_tall + 1, cell - 2, row_tall - 2, fill=color)
+                canvas.rect(
+                    x0 + chunk * cell + 1,
+                    top + row * row_tall + 1,
+                    cell - 2,
+                    row_tall - 2,
+                    fill=color,
+                )
                 canvas.text(
                     x0 + (chunk + 0.5) * cell,
                     top + (row + 0.5) * row_tall,
-                    f"{4 * groups[row][chunk]}" + (f"-{4 * groups[row][chunk] + 3}" if cell > 40 else ""),
+                    f"{4 * groups[row][chunk]}"
+                    + (f"-{4 * groups[row][chunk] + 3}" if cell > 40 else ""),
                     size=10.5,
                     ha="center",
                     color=style.text_on(color),
                 )
-        canvas.text(x0 + panel - side, top + rows * row_tall + 34, "wavefronts a column", size=10.5, ha="right", color=style.MUTED)
+        canvas.text(
+            x0 + panel - side,
+            top + rows * row_tall + 34,
+            "wavefronts a column",
+            size=10.5,
+            ha="right",
+            color=style.MUTED,
+        )
     worst = {name: max(fact["wavefronts"]) for name, fact in facts.items()}
     return Drawing(
-        title=title or "Wavefronts to read 8 rows of a chunk column: " + ", ".join(f"{n} {name}" for name, n in worst.items()),
+        title=title
+        or "Wavefronts to read 8 rows of a chunk column: "
+        + ", ".join(f"{n} {name}" for name, n in worst.items()),
         alt=f"Three grids of {rows} rows by {plural(chunks, 'chunk')} of 16 bytes, coloured by bank. "
         + " ".join(
             f"{name}: {fact['bytes']} bytes; a column of 8 rows takes {', '.join(map(str, fact['wavefronts']))} wavefronts."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from figures import style
@@ -33,20 +34,25 @@ def tile_picture(
     if wm and wn:
         levels.append(("warp", int(wm), int(wn)))
     levels.append((inner_name, int(inner[0]), int(inner[1])))
-    for (outer, m, n), (part, tm, tn) in zip(levels, levels[1:], strict=False):
+    for (outer, m, n), (part, tm, tn) in itertools.pairwise(levels):
         if min(m, n, tm, tn) < 1 or m % tm or n % tn:
             raise ValueError(f"{part} tiles of {tm} x {tn} do not fill a {outer} tile of {m} x {n}")
     canvas = Canvas(WIDTH if len(levels) > 2 else WIDTH * 0.72, _SIDE + 74)
     _product_panel(canvas, 8, 40, bm, bn, bk)
     gap = (canvas.width - 16 - _SIDE * len(levels)) / (len(levels) - 1)
-    zoom = (8 + _SIDE * 0.34 + _SIDE * 0.28, 40 + _SIDE * 0.34 + _SIDE * 0.28, _SIDE * 0.19, _SIDE * 0.19)
+    zoom = (
+        8 + _SIDE * 0.34 + _SIDE * 0.28,
+        40 + _SIDE * 0.34 + _SIDE * 0.28,
+        _SIDE * 0.19,
+        _SIDE * 0.19,
+    )
     colors = {"warp": style.GREEN, "thread": style.BLUE, "MMA": style.ORANGE}
     for index in range(1, len(levels)):
         outer, m, n = levels[index - 1]
         part, tm, tn = levels[index]
         x = 8 + index * (_SIDE + gap)
         zoom = _split_panel(canvas, x, 40, outer, (m, n), part, (tm, tn), colors[part], zoom)
-    counts = [m * n // (tm * tn) for (_, m, n), (_, tm, tn) in zip(levels, levels[1:], strict=False)]
+    counts = [m * n // (tm * tn) for (_, m, n), (_, tm, tn) in itertools.pairwise(levels)]
     words = f"{name + ': a' if name else 'A'} block computes {bm} x {bn} of C, {bk} of K at a time"
     chain = "; ".join(
         f"a {outer} tile of {m} x {n} holds {plural(count, part + ' tile')} of {tm} x {tn}"
@@ -72,9 +78,15 @@ def _product_panel(canvas, x, y, bm, bn, bk):
     big = s - small - gap
     cx, cy = x + small + gap, y + small + gap
     canvas.text(x, y - 26, "the product", size=13, bold=True)
-    for px, py, w, h, name in ((cx, y, big, small, "B"), (x, cy, small, big, "A"), (cx, cy, big, big, "C")):
+    for px, py, w, h, name in (
+        (cx, y, big, small, "B"),
+        (x, cy, small, big, "A"),
+        (cx, cy, big, big, "C"),
+    ):
         canvas.rect(px, py, w, h, fill=style.SOFT)
-        canvas.text(px + w - 6, py + h - 10, name, size=13, bold=True, ha="right", color=style.MUTED)
+        canvas.text(
+            px + w - 6, py + h - 10, name, size=13, bold=True, ha="right", color=style.MUTED
+        )
     tile, at = s * 0.19, s * 0.28
     canvas.rect(cx + at, y, tile, small, fill=style.tint(style.SKY, 0.45))
     canvas.rect(x, cy + at, small, tile, fill=style.tint(style.SKY, 0.45))
@@ -104,11 +116,21 @@ def _split_panel(canvas, x, y, outer, outer_size, part, part_size, color, zoom):
             for column in range(columns):
                 shade = color if (row, column) == (0, columns - 1) else style.tint(color, 0.3)
                 canvas.rect(
-                    x + column * cw + inset, y + row * ch + inset, cw - 2 * inset, ch - 2 * inset, fill=shade
+                    x + column * cw + inset,
+                    y + row * ch + inset,
+                    cw - 2 * inset,
+                    ch - 2 * inset,
+                    fill=shade,
                 )
     else:
         cw, ch = w / columns, h / rows
         canvas.rect(x, y, w, h, fill=style.tint(color, 0.3))
         canvas.rect(x + w - max(cw, 2), y, max(cw, 2), max(ch, 2), fill=color, z=2)
-    canvas.text(x, y + _SIDE + 13, f"{rows} x {columns} {part} tiles of {tm} x {tn}", size=11.5, color=style.MUTED)
+    canvas.text(
+        x,
+        y + _SIDE + 13,
+        f"{rows} x {columns} {part} tiles of {tm} x {tn}",
+        size=11.5,
+        color=style.MUTED,
+    )
     return x + w - cw, y, cw, ch

@@ -1,0 +1,142 @@
+"""A hazard on shared memory: who touches what, and what is missing in between."""
+
+from __future__ import annotations
+
+from figures import style
+from figures.drawing import Canvas, Drawing
+
+# kind: (what the earlier access does, what the later one does, what is missing between them)
+_KINDS = {
+    "read-after-write": ("writes", "reads", "no barrier orders the two"),
+    "write-after-read": ("reads", "writes", "no barrier orders the two"),
+    "write-after-write": ("writes", "writes", "no barrier orders the two"),
+    "unfinished-copy": ("starts a copy to", "touches", "the copy has not been waited for"),
+    "uninitialised-read": (None, "reads", "nobody has written it yet"),
+}
+_FITS = 50  # characters of source that a box holds
+
+
+def hazard(
+    found,
+    source: str | None = None,
+    first_line: int = 1,
+    title: str | None = None,
+    caption: str = "",
+) -> Drawing:
+    """One hazard of `trace.hazards`: the two accesses in the order they were seen, and the bytes they meet in.
+
+    found: an `emulator` hazard. source: the kernel's source text, whose first line has the number `first_line`, to quote
+    the two lines. `facts` holds {"kind", "lines": (earlier, later), "threads", "place"}. ValueError for an unknown kind.
+    """
+    if found.kind not in _KINDS:
+        raise ValueError(f"unknown kind of hazard {found.kind!r}; known are {', '.join(_KINDS)}")
+    before, after, missing = _KINDS[found.kind]
+    place = f"{found.symbol} + {found.offset} B" if found.symbol else f"shared byte {found.address}"
+    steps = [(after, found.thread, found.source, found.ptx_line)]
+    if before is not None:
+        steps.insert(0, (before, found.other_thread, found.other_source, found.other_ptx_line))
+    wide, tall, gap, top = 500.0, 66.0, 50.0, 4.0
+    canvas = Canvas(
+        720, top + len(steps) * tall + (len(steps) - 1) * gap + (gap if before is None else 0) + 6
+    )
+    cell_x, cell_w = 590.0, 126.0
+    middle = canvas.height / 2 if len(steps) == 2 else top + gap + tall / 2
+    if before is None:
+        canvas.text(wide / 2, top + 20, missing, size=13, bold=True, ha="center", color=style.INK)
+    for index, (verb, thread, where, ptx_line) in enumerate(steps):
+        y = top + index * (tall + gap) + (gap if before is None else 0)
+        color = style.BLUE if index == 0 and before else style.ORANGE
+        canvas.rect(1, y, wide, tall, fill=style.SOFT)
+        canvas.rect(1, y, 6, tall, fill=color)
+        who = f"thread {_coordinate(thread)} {verb} {place}"
+        canvas.text(18, y + 19, who, size=13.5, bold=True)
+        canvas.text(18, y + 46, _quote(where, ptx_line, source, first_line), size=12.5, mono=True)
+        y_mid = y + tall / 2
+        writes = verb.startswith(("writes", "starts"))
+        ends = (
+            wide + 6,
+            y_mid,
+            cell_x - 8,
+            middle + (0 if len(steps) == 1 else (index * 2 - 1) * 12),
+        )
+        if writes:
+            canvas.arrow(*ends, color=color, lw=2.2, size=9)
+        else:
+            canvas.arrow(ends[2], ends[3], ends[0], ends[1], color=color, lw=2.2, size=9)
+    if before is not None:
+        y = top + tall + gap / 2
+        canvas.line((1, y), (wide, y), color=style.VERMILION, lw=2, dash=(5, 4), z=1)
+        words = len(missing) * 8.3
+        canvas.rect(wide / 2 - words / 2 - 8, y - 11, words + 16, 22, fill=style.CARD, z=2)
+        canvas.text(wide / 2, y, missing, size=13, bold=True, ha="center", color=style.INK)
+    canvas.rect(
+        cell_x,
+        middle - 30,
+        cell_w,
+        60,
+        fill=style.tint(style.VERMILION, 0.35),
+        edge=style.VERMILION,
+        lw=1.5,
+    )
+    canvas.text(
+        cell_x + cell_w / 2,
+        middle - 9,
+        found.symbol or "shared",
+        size=12.5,
+        bold=True,
+        ha="center",
+        color="#111111",
+    )
+    canvas.text(
+        cell_x + cell_w / 2,
+        middle + 11,
+        f"byte {found.offset if found.symbol else found.address}",
+        size=12,
+        ha="center",
+        color="#111111",
+    )
+    lines = tuple(where[1] if where else None for _, _, where, _ in steps)
+    spoken = ", then ".join(
+        f"thread {_coordinate(thread)} {verb} {place}"
+        + (f" at line {where[1]}" if where else f" at PTX line {ptx}")
+        for verb, thread, where, ptx in steps
+    )
+    return Drawing(
+        title=title
+        or f"{'An' if found.kind[0] in 'aeiou' else 'A'} {found.kind} hazard: {missing}",
+        alt=f"{spoken[0].upper()}{spoken[1:]}: {missing}.",
+        caption=caption
+        or (
+            f"Found by the emulator {found.count} times in this launch; time runs downwards."
+            if found.count > 1
+            else ""
+        ),
+        facts={
+            "kind": found.kind,
+            "lines": lines,
+            "threads": tuple(thread for _, thread, _, _ in steps),
+            "place": place,
+        },
+        figure=canvas.figure(),
+        min_width=580,
+    )
+
+
+def _coordinate(thread) -> str:
+    """(3, 1, 0) as `(3, 1)`: zeros at the end left out."""
+    parts = list(thread)
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return f"({', '.join(map(str, parts))})" if len(parts) > 1 else str(parts[0])
+
+
+def _quote(where, ptx_line, source, first_line) -> str:
+    if where is None:
+        return f"PTX line {ptx_line}"
+    number = where[1]
+    text = source.splitlines() if source else []
+    if not first_line <= number < first_line + len(text):
+        return f"line {number}"
+    code = text[number - first_line].strip()
+    words = f"{number}: {code}"
+    return words if len(words) <= _FITS + 8 else words[: _FITS + 7] + "\u2026"

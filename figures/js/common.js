@@ -1,0 +1,161 @@
+// Shared by every explorer: controls, SVG pieces, colours, and the rules of shared and global memory.
+// STYLE (colours) and DATA (this explorer's own data) are put in front of this text by figures/widgets.py.
+
+const textOn = (color) => {
+  const part = (i) => {
+    const c = parseInt(color.slice(1 + 2 * i, 3 + 2 * i), 16) / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  };
+  const light = 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
+  return (light + 0.05) / 0.0555 > 1.05 / (light + 0.05) ? "#111111" : "#ffffff";
+};
+const escape = (words) => String(words).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const count = (n) => Math.round(n).toLocaleString("en-US");
+const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+const percent = (x) => `${Math.round(100 * x)}%`;
+const range = (n) => Array.from({ length: n }, (_, i) => i);
+
+const svg = {
+  rect: (x, y, w, h, fill, more = "") =>
+    `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${Math.max(w, 0).toFixed(1)}" height="${h.toFixed(1)}" fill="${fill}" ${more}/>`,
+  text: (x, y, words, { size = 11, fill = "var(--gl-ink)", anchor = "middle", bold = false } = {}) =>
+    `<text x="${x.toFixed(1)}" y="${(y + 0.36 * size).toFixed(1)}" font-size="${size}" fill="${fill}" text-anchor="${anchor}"` +
+    `${bold ? ' font-weight="700"' : ""}>${escape(words)}</text>`,
+  line: (x0, y0, x1, y1, color = "var(--gl-muted)", width = 1, more = "") =>
+    `<line x1="${x0.toFixed(1)}" y1="${y0.toFixed(1)}" x2="${x1.toFixed(1)}" y2="${y1.toFixed(1)}" stroke="${color}" stroke-width="${width}" ${more}/>`,
+  page: (width, height, body, label, min = 560) =>
+    `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(label)}" style="min-width:${min}px">${body}</svg>`,
+};
+
+// Largest number of distinct units in one of `banks` banks.
+const worst = (units, banks) => {
+  const seen = new Map();
+  for (const unit of units) {
+    if (!seen.has(unit % banks)) seen.set(unit % banks, new Set());
+    seen.get(unit % banks).add(unit);
+  }
+  return Math.max(0, ...[...seen.values()].map((set) => set.size));
+};
+
+// Which wavefront serves each lane: the rules of emulator/wavefronts.py.
+// addresses: 32 byte addresses, -1 where a lane is inactive; width: 1 to 16 bytes; load: whether lanes may share sets.
+const wavefronts = (addresses, width, load = true) => {
+  const size = { 1: 32, 2: 32, 4: 32, 8: 16, 16: 8 }[width];
+  const unitBytes = Math.max(width, 4);
+  const banks = 128 / unitBytes;
+  const unit = (lane) => Math.floor(addresses[lane] / unitBytes);
+  const lanes = range(32).filter((lane) => addresses[lane] >= 0);
+  let sets = range(32 / size).map((part) => lanes.filter((lane) => Math.floor(lane / size) === part));
+  const paired = [1, 2].some((step) => lanes.every((lane) => addresses[lane] === addresses[lane ^ step]));
+  if (load && size < 32 && paired) {
+    const merged = [];
+    for (let i = 0; i < sets.length; i += 2) {
+      const both = [...sets[i], ...sets[i + 1]];
+      if (worst(both.map(unit), banks) === 1) merged.push(both);
+      else merged.push(sets[i], sets[i + 1]);
+    }
+    sets = merged;
+  }
+  const served = Array(32).fill(-1);
+  let first = 0;
+  for (const set of sets) {
+    const slots = new Map();
+    for (const lane of set) {
+      const bank = unit(lane) % banks;
+      if (!slots.has(bank)) slots.set(bank, []);
+      const words = slots.get(bank);
+      if (!words.includes(unit(lane))) words.push(unit(lane));
+      served[lane] = first + words.indexOf(unit(lane));
+    }
+    first += worst(set.map(unit), banks);
+  }
+  const ideal = range(32 / size).filter((part) => lanes.some((lane) => Math.floor(lane / size) === part)).length;
+  return { served, total: first, ideal };
+};
+
+// A page element for each control; values come back as {id: number or string}.
+const controlsOf = (root, specs, start, changed) => {
+  const values = {};
+  const shown = {};
+  const inputs = {};
+  for (const spec of specs) {
+    const label = document.createElement("label");
+    const head = document.createElement("span");
+    head.className = "name";
+    label.append(head);
+    let input;
+    if (spec.options) {
+      input = document.createElement("select");
+      for (const option of spec.options) {
+        const [value, words] = Array.isArray(option) ? option : [option, option];
+        input.append(new Option(words, value));
+      }
+    } else {
+      input = document.createElement("input");
+      input.type = "range";
+      Object.assign(input, { min: spec.min, max: spec.max, step: spec.step ?? 1 });
+    }
+    input.value = start[spec.id] ?? spec.value;
+    const read = () => {
+      values[spec.id] = spec.words ? input.value : Number(input.value);
+      head.textContent = spec.label + (spec.options ? "" : ` ${spec.show ? spec.show(values[spec.id]) : input.value}`);
+    };
+    input.addEventListener("input", () => {
+      read();
+      changed();
+    });
+    label.append(input);
+    root.append(label);
+    read();
+    shown[spec.id] = label;
+    inputs[spec.id] = { input, read };
+  }
+  const set = (id, value) => {
+    inputs[id].input.value = value;
+    inputs[id].read();
+    changed();
+  };
+  const hide = (id, hidden) => {
+    shown[id].style.display = hidden ? "none" : "";
+  };
+  return { values, set, hide };
+};
+
+const CSS = `
+:host{display:block;color:var(--gl-ink);font:14px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif}
+.controls{display:flex;flex-wrap:wrap;gap:.5em 1.4em;margin:.2em 0 .6em}
+label{display:flex;flex-direction:column;gap:.15em;flex:1 1 150px;max-width:260px;font-size:13px;color:var(--gl-muted)}
+.name{white-space:nowrap}
+input[type=range]{width:100%;accent-color:#0072b2;margin:.2em 0;height:1.4em}
+select{font:inherit;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;padding:.25em .4em;max-width:100%}
+.finding{font-weight:650;font-size:15px;margin:.2em 0;min-height:1.45em}
+.note{color:var(--gl-muted);font-size:13px;margin:.35em 0 0;min-height:1.4em}
+.picture{overflow-x:auto}
+svg{display:block;width:100%;height:auto;font-family:"DejaVu Sans",Verdana,system-ui,sans-serif}
+.bad{color:#d55e00}.good{color:#009e73}
+input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
+`;
+
+// Put an explorer into every element that waits for one of its kind and has not got it yet.
+const mount = (kind, explorer) => {
+  for (const host of document.querySelectorAll(`.gl-explorer[data-kind="${kind}"]:not([data-ready])`)) {
+    host.setAttribute("data-ready", "");
+    const root = host.attachShadow({ mode: "open" });
+    root.innerHTML = `<style>${CSS}${explorer.css ?? ""}</style><div class="controls"></div>` +
+      '<p class="finding" aria-live="polite"></p><div class="picture"></div><p class="note"></p>';
+    const data = JSON.parse(host.dataset.data);
+    const part = (name) => root.querySelector(`.${name}`);
+    let controls;
+    const update = () => {
+      if (!controls) return;
+      if (explorer.adapt) explorer.adapt(controls, data);
+      const drawn = explorer.draw(controls.values, data);
+      part("finding").innerHTML = drawn.finding;
+      part("picture").innerHTML = drawn.picture;
+      part("note").innerHTML = drawn.note ?? "";
+      if (explorer.wire) explorer.wire(root, controls, data);
+    };
+    controls = controlsOf(part("controls"), explorer.controls(data), data.start, update);
+    update();
+  }
+};

@@ -1,0 +1,402 @@
+"""Figures that the reader moves.
+
+Each explorer is one HTML fragment with its script inside: it needs no kernel, no network and no widget manager, so it
+moves in the static page, in JupyterLab (a trusted notebook) and in Colab alike. What it shows is computed in the browser by
+the same rules as here (`tests/figures` compares the two). Give `cases` recorded from a kernel's own trace, and re-running
+the cell recomputes them from the real kernel.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from tensor_layouts import MMAAtom
+from tensor_layouts.atoms_nv import (
+    SM70_8x8x4_F32F16F16F32_NT,
+    SM75_16x8x8_F32F16F16F32_TN,
+    SM80_16x8x8_F32TF32TF32F32_TN,
+    SM80_16x8x16_F32F16F16F32_TN,
+)
+
+from figures import style
+from figures.access import as_accesses
+from figures.drawing import Shown, frame
+from figures.fragments import owners
+
+KIB = 1024
+# What one multiprocessor has: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Bytes are of
+# shared memory; `system` of them are taken for each block, which is rounded up to `unit`.
+GPUS = {
+    name: {
+        "warps": w,
+        "blocks": b,
+        "shared": s * KIB,
+        "sharedBlock": p * KIB,
+        "system": r,
+        "unit": u,
+    }
+    for name, w, b, s, p, r, u in (
+        ("T4 (sm_75)", 32, 16, 64, 64, 0, 256),
+        ("A100 (sm_80)", 64, 32, 164, 163, KIB, 128),
+        ("L4 (sm_89)", 48, 24, 100, 99, KIB, 128),
+        ("H100 (sm_90)", 64, 32, 228, 227, KIB, 128),
+        ("RTX PRO 6000 (sm_120)", 48, 24, 100, 99, KIB, 128),
+    )
+}
+ATOMS = (
+    SM80_16x8x16_F32F16F16F32_TN,
+    SM75_16x8x8_F32F16F16F32_TN,
+    SM80_16x8x8_F32TF32TF32F32_TN,
+    SM70_8x8x4_F32F16F16F32_NT,
+)
+
+
+@cache
+def _script(kind: str) -> str:
+    """The JavaScript of an explorer, colours first."""
+    folder = files("figures") / "js"
+    colors = {
+        "lanes": [style.lane_color(lane) for lane in range(32)],
+        "banks": [style.bank_color(bank) for bank in range(32)],
+        "wavefronts": [style.wavefront_color(n) for n in range(8)],
+        "kinds": {
+            "load": style.KIND["load"],
+            "compute": style.KIND["compute"],
+            "wait": style.tint(style.GREY, 0.45),
+        },
+        "good": style.KIND["good"],
+        "bad": style.KIND["bad"],
+        "grey": style.GREY,
+    }
+    common, own = ((folder / f"{name}.js").read_text() for name in ("common", kind))
+    return f"const STYLE = {json.dumps(colors)};\n{common}\n{own}"
+
+
+class Explorer(Shown):
+    """A figure that the reader moves; subclasses say what with."""
+
+    kind = ""
+
+    def __init__(
+        self, title: str, alt: str, start: Mapping, data: Mapping | None = None, caption: str = ""
+    ):
+        super().__init__(title=title, alt=alt, caption=caption, facts={"start": dict(start)})
+        object.__setattr__(self, "data", {"start": dict(start), **(data or {})})
+
+    @property
+    def script(self) -> str:
+        """The JavaScript that moves it, without mounting: `explorer.model(values, data)` computes what is shown."""
+        return _script(self.kind)
+
+    def html(self) -> str:
+        data = html.escape(json.dumps(self.data, separators=(",", ":")))
+        body = (
+            f'<div class="gl-explorer" data-kind="{self.kind}" data-data="{data}">'
+            f"<p>{html.escape(self.alt)} (Moving it needs JavaScript.)</p></div>"
+            f'<script>(() => {{\n{self.script}\nmount("{self.kind}", explorer);\n}})();</script>'
+        )
+        return frame(body, self.title, self.alt, self.caption)
+
+
+def _within(name: str, value: float, low: float, high: float) -> float:
+    if not low <= value <= high:
+        raise ValueError(f"{name} = {value}: choose from {low} to {high}")
+    return value
+
+
+def _one_of(name: str, value, options: Sequence):
+    if value not in options:
+        raise ValueError(f"{name} = {value!r}: choose one of {', '.join(map(str, options))}")
+    return value
+
+
+def _cases(cases, width: int) -> dict:
+    """Recorded accesses, for the browser."""
+    return {
+        name or "recorded": {
+            "addresses": [access.addresses[n] if n in access.lanes else -1 for n in range(32)],
+            "width": access.bytes,
+            "load": access.kind == "load",
+        }
+        for name, access in (as_accesses(cases, width) if cases is not None else {}).items()
+    }
+
+
+class BankExplorer(Explorer):
+    """A warp's shared access: bytes a lane, row length and padding against banks and wavefronts.
+
+    cases: accesses recorded from a kernel, {name: access}, that the reader can choose as well.
+    """
+
+    kind = "banks"
+
+    def __init__(
+        self,
+        width: int = 4,
+        row: int = 32,
+        pad: int = 0,
+        pattern: str = "column",
+        cases=None,
+        **text,
+    ):
+        start = {
+            "width": _one_of("width", width, (4, 8, 16)),
+            "row": _within("row", row, 1, 64),
+            "pad": _within("pad", pad, 0, 8),
+            "pattern": _one_of("pattern", pattern, ("column", "row")),
+        }
+        recorded = _cases(cases, width)
+        if recorded:
+            start["source"] = next(iter(recorded))
+        super().__init__(
+            text.get(
+                "title", "Change the row length and the padding: when do lanes meet in a bank?"
+            ),
+            f"An explorer of shared-memory banks, starting with {width} bytes a lane, rows of {row} words, padding {pad}.",
+            start,
+            {"cases": recorded},
+            text.get("caption", ""),
+        )
+
+
+class CoalescingExplorer(Explorer):
+    """A warp's global access: element size, stride and offset against 32-byte sectors.
+
+    cases: accesses recorded from a kernel, {name: access}, that the reader can choose as well.
+    """
+
+    kind = "coalescing"
+
+    def __init__(self, width: int = 4, stride: int = 1, offset: int = 0, cases=None, **text):
+        start = {
+            "width": _one_of("width", width, (2, 4, 8, 16)),
+            "stride": _within("stride", stride, 0, 32),
+            "offset": _within("offset", offset, 0, 16),
+        }
+        recorded = _cases(cases, width)
+        if recorded:
+            start["source"] = next(iter(recorded))
+        super().__init__(
+            text.get("title", "Change the stride: how many sectors does one request touch?"),
+            f"An explorer of coalescing, starting with elements of {width} bytes, stride {stride}, offset {offset}.",
+            start,
+            {"cases": recorded},
+            text.get("caption", ""),
+        )
+
+
+class TileExplorer(Explorer):
+    """Tile sizes against bytes, operations a byte, shared memory and blocks on a multiprocessor."""
+
+    kind = "tiles"
+
+    def __init__(
+        self,
+        bm: int = 128,
+        bn: int = 128,
+        bk: int = 16,
+        threads: int = 256,
+        stages: int = 1,
+        bytes: int = 4,
+        gpu: str = "H100 (sm_90)",
+        **text,
+    ):
+        start = {
+            "bm": _one_of("bm", bm, (16, 32, 64, 128, 256)),
+            "bn": _one_of("bn", bn, (16, 32, 64, 128, 256)),
+            "bk": _one_of("bk", bk, (4, 8, 16, 32, 64, 128)),
+            "threads": _one_of("threads", threads, (64, 128, 256, 512, 1024)),
+            "stages": _within("stages", stages, 1, 6),
+            "bytes": _one_of("bytes", bytes, (2, 4)),
+            "gpu": _one_of("gpu", gpu, tuple(GPUS)),
+        }
+        super().__init__(
+            text.get("title", "Change the tile: what does a byte from global memory buy?"),
+            f"An explorer of tile sizes, starting with BM {bm}, BN {bn}, BK {bk}.",
+            start,
+            {"gpus": GPUS},
+            text.get("caption", ""),
+        )
+
+
+class FragmentExplorer(Explorer):
+    """Who holds what in an MMA: choose a lane, or point at an element."""
+
+    kind = "fragments"
+
+    def __init__(self, atoms: Sequence[MMAAtom] = ATOMS, lane: int = 0, **text):
+        if not atoms:
+            raise ValueError("no MMA atom was given: there is nothing to explore")
+        tables = {_atom_name(atom): {"ptx": atom.ptx, "operands": _tables(atom)} for atom in atoms}
+        start = {"atom": next(iter(tables)), "lane": _within("lane", lane, 0, 31)}
+        super().__init__(
+            text.get("title", "Choose a lane: which elements of A, B and C does it hold?"),
+            f"An explorer of MMA fragments: {', '.join(tables)}, starting with lane {lane}.",
+            start,
+            {"atoms": tables},
+            text.get("caption", ""),
+        )
+
+
+def _atom_name(atom: MMAAtom) -> str:
+    m, n, k = atom.shape_mnk
+    types = atom.ptx.split(".")[-3]
+    return f"m{m}n{n}k{k} {types}" + (" (Volta)" if atom.name.startswith("SM70") else "")
+
+
+def _tables(atom: MMAAtom) -> dict:
+    tables = {}
+    for operand in "ABC":
+        held = owners(atom, operand)
+        rows, columns = (max(place[axis] for place in held) + 1 for axis in (0, 1))
+        cells = [held[row, column] for row in range(rows) for column in range(columns)]
+        tables[operand] = {"rows": rows, "columns": columns, "cells": cells}
+    return tables
+
+
+class SwizzleExplorer(Explorer):
+    """`Swizzle<B, M, S>` and padding on a shared tile: banks and wavefronts of its columns."""
+
+    kind = "swizzles"
+
+    def __init__(
+        self,
+        b: int = 0,
+        m: int = 3,
+        s: int = 3,
+        chunks: int = 8,
+        pad: int = 0,
+        element: int = 2,
+        **text,
+    ):
+        start = {
+            "b": _within("b", b, 0, 4),
+            "m": _within("m", m, 0, 5),
+            "s": _within("s", s, 0, 6),
+            "chunks": _one_of("chunks", chunks, (2, 4, 8, 16)),
+            "pad": _within("pad", pad, 0, 2),
+            "element": _one_of("element", element, (2, 4)),
+        }
+        super().__init__(
+            text.get("title", "Change B, M and S until every column takes one wavefront"),
+            f"An explorer of swizzles, starting with Swizzle<{b}, {m}, {s}> on rows of {chunks} 16-byte chunks.",
+            start,
+            caption=text.get("caption", ""),
+        )
+
+
+class PipelineExplorer(Explorer):
+    """Stages of a pipeline against the time that loads and computations take, by the model of `schedule`."""
+
+    kind = "pipeline"
+
+    def __init__(
+        self, stages: int = 2, load: float = 3, compute: float = 1, tiles: int = 8, **text
+    ):
+        start = {
+            "stages": _within("stages", stages, 1, 8),
+            "load": _within("load", load, 0, 12),
+            "compute": _within("compute", compute, 0.5, 6),
+            "tiles": _within("tiles", tiles, 4, 24),
+        }
+        super().__init__(
+            text.get("title", "Add stages until the math units never wait"),
+            f"An explorer of pipelines, starting with {stages} stages, a load of {load} and a computation of {compute}.",
+            start,
+            caption=text.get("caption", ""),
+        )
+
+
+class OccupancyExplorer(Explorer):
+    """Threads, registers and shared memory of a block against the blocks that a multiprocessor holds."""
+
+    kind = "occupancy"
+
+    def __init__(
+        self,
+        threads: int = 256,
+        registers: int = 64,
+        shared: int = 16,
+        gpu: str = "H100 (sm_90)",
+        **text,
+    ):
+        if threads % 32:
+            raise ValueError(f"threads = {threads}: choose a multiple of 32")
+        start = {
+            "threads": _within("threads", threads, 32, 1024),
+            "registers": _within("registers", registers, 16, 255),
+            "shared": _within("shared", shared, 0, 227),
+            "gpu": _one_of("gpu", gpu, tuple(GPUS)),
+        }
+        super().__init__(
+            text.get("title", "What keeps another block from running?"),
+            f"An explorer of occupancy, starting with {threads} threads of {registers} registers and {shared} KiB a block.",
+            start,
+            {"gpus": GPUS},
+            text.get("caption", ""),
+        )
+
+
+_CHOICE_CSS = (
+    ".gl-choice>label{display:flex;align-items:center;flex-wrap:wrap;gap:.4em .8em;font-size:13.5px;color:var(--gl-muted);"
+    "margin:.2em 0 .5em}.gl-choice input{flex:1 1 160px;max-width:320px;accent-color:#0072b2}"
+    ".gl-choice select{font:inherit;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);"
+    "border-radius:6px;padding:.25em .4em}.gl-choice output{font-weight:650;color:var(--gl-ink)}"
+    ".gl-choice .gl{border:0;padding:0;margin:0}.gl-choice [hidden]{display:none}"
+)
+
+
+class Choice(Shown):
+    """Drawings to flip through with one control: run a kernel for each value of a parameter, and let the reader move it.
+
+    pages: {label: drawing}, in order. name: what the labels are values of ("padding"). slider: a slider rather than a list.
+    ValueError for fewer than two pages.
+    """
+
+    def __init__(
+        self,
+        pages: Mapping,
+        name: str,
+        title: str,
+        slider: bool = True,
+        start: int = 0,
+        caption: str = "",
+    ):
+        pages = {str(label): page for label, page in pages.items()}
+        if len(pages) < 2:
+            raise ValueError(f"a choice needs at least two drawings, not {len(pages)}")
+        _within("start", start, 0, len(pages) - 1)
+        alt = f"{len(pages)} figures, one for each {name}. " + " ".join(
+            f"{name} {label}: {page.title}." for label, page in pages.items()
+        )
+        facts = {label: page.facts for label, page in pages.items()}
+        super().__init__(title=title, alt=alt, caption=caption, facts=facts)
+        for key, value in (("pages", pages), ("name", name), ("slider", slider), ("start", start)):
+            object.__setattr__(self, key, value)
+
+    def html(self) -> str:
+        labels = list(self.pages)
+        name = html.escape(self.name)
+        if self.slider:
+            control = (
+                f'<label><span>{name}</span><input type="range" min="0" max="{len(labels) - 1}" step="1"'
+                f' value="{self.start}"><output>{html.escape(labels[self.start])}</output></label>'
+            )
+        else:
+            options = "".join(
+                f'<option value="{at}"{" selected" if at == self.start else ""}>{html.escape(label)}</option>'
+                for at, label in enumerate(labels)
+            )
+            control = f"<label><span>{name}</span><select>{options}</select></label>"
+        pages = "".join(
+            f'<div class="gl-page" data-label="{html.escape(label)}"{" hidden" if at != self.start else ""}>'
+            f"{page.html()}</div>"
+            for at, (label, page) in enumerate(self.pages.items())
+        )
+        script = (files("figures") / "js" / "choice.js").read_text()
+        body = f'<div class="gl-choice">{control}{pages}</div><script>(() => {{\n{script}\n}})();</script>'
+        return frame(body, self.title, self.alt, self.caption, css=_CHOICE_CSS)
