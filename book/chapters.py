@@ -36,7 +36,9 @@ sys.path.insert(0, str(root))\
 def repository_url() -> str:
     """The repository's public address, as `_config.yml` has it: its one place."""
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    found = re.search(r"^repository:\s*\n(?:\s+.*\n)*?\s+url:\s*(\S+)", config, re.MULTILINE)
+    found = re.search(
+        r"^repository:\s*\n(?:\s+.*\n)*?\s+url:\s*(\S+)", config, re.MULTILINE
+    )
     if found is None:
         raise ValueError("_config.yml names no repository url")
     return found.group(1)
@@ -87,9 +89,17 @@ def write(notebook, path: Path) -> None:
         cell.id = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)
     notebook.metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "kernelspec": {
+            "display_name": "Python 3",
+            "language": "python",
+            "name": "python3",
+        },
         "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-        **({"widgets": notebook.metadata["widgets"]} if "widgets" in notebook.metadata else {}),
+        **(
+            {"widgets": notebook.metadata["widgets"]}
+            if "widgets" in notebook.metadata
+            else {}
+        ),
     }
     notebook.nbformat_minor = 5
     nbformat.validate(notebook)
@@ -143,7 +153,9 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m book.chapters", description=__doc__.split("\n")[0]
     )
     parser.add_argument("do", choices=["run", "setup", "from-markdown"])
-    parser.add_argument("files", nargs="*", type=Path, help="default: every chapter in _toc.yml")
+    parser.add_argument(
+        "files", nargs="*", type=Path, help="default: every chapter in _toc.yml"
+    )
     asked = parser.parse_args(arguments)
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     failed = 0
