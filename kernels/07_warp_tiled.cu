@@ -1,5 +1,5 @@
 // Three tiles, one per level of the memory: a block's in shared memory, a warp's in its reach, a thread's in registers.
-// Since vectorized: warps own WM x WN tiles in which each 128-bit shared load costs two wavefronts, the fewest possible;
+// Since vectorized: warps own WM x WN tiles in which 128-bit shared loads cost two wavefronts, the fewest possible;
 // the next tile is fetched, and the next k's fragments are loaded, while this one multiplies: one barrier a tile.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); two buffers of shared memory.
 // Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C.
@@ -40,7 +40,7 @@ constexpr int PITCH_B = BN;
 constexpr int QUADS_A = BM * BK / 4 / THREADS;  // float4 of each tile that a thread fetches
 constexpr int QUADS_B = BK * BN / 4 / THREADS;
 constexpr int BUFFER = BK * (PITCH_A + PITCH_B);
-static_assert(QUADS_A * THREADS * 4 == BM * BK && QUADS_B * THREADS * 4 == BK * BN, "each thread fetches as many float4");
+static_assert(QUADS_A * THREADS * 4 == BM * BK && QUADS_B * THREADS * 4 == BK * BN, "threads fetch as many float4");
 static_assert(4 * THREADS % BN == 0 && (BM % (THREADS / 2) == 0 || THREADS / 2 % BM == 0), "in whole rows");
 static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "a tile of A is read 8 columns at a time, fragments in quads");
 
@@ -118,7 +118,8 @@ gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float*
             to[3 * PITCH_A] = next_a[q].w;
         }
 #pragma unroll
-        for (int q = 0; q < QUADS_B; ++q) store4(write_b + row_b(q * THREADS) * PITCH_B + col_b(q * THREADS), next_b[q]);
+        for (int q = 0; q < QUADS_B; ++q)
+            store4(write_b + row_b(q * THREADS) * PITCH_B + col_b(q * THREADS), next_b[q]);
     };
     auto load_fragments = [&](int slot, int k) {  // shared memory to registers
 #pragma unroll

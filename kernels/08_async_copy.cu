@@ -1,7 +1,7 @@
-// cp.async carries a tile from global to shared memory without passing through registers; the threads wait when they want.
+// cp.async carries a tile from global to shared memory past the registers; a thread waits for it when it wants to.
 // Since warp_tiled: that copy alone, into one buffer, with nothing fetched ahead. It is slower than warp_tiled for that
 // reason, and here to show what the copy asks of a layout and of a barrier; async_pipeline fills the time it waits.
-// Tiles are (BM, BK):(1, BM + PAD), copied COPY floats at a time: a COPY of 4 lands misaligned unless PAD is a multiple of 4.
+// Tiles are (BM, BK):(1, BM + PAD), copied COPY floats at a time: misaligned unless PAD is a multiple of COPY.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 
 #include "ptx.cuh"
@@ -42,7 +42,7 @@ static_assert(LANES_M * LANES_N == 32 && LANES_N % 2 == 0, "a warp tile is 32 th
 
 constexpr int PITCH_A = BM + PAD;
 constexpr int PITCH_B = BN + PAD;
-constexpr int READ = PAD % 4 == 0 ? 4 : PAD % 2 == 0 ? 2 : 1;  // floats of a shared load: as many as rows are aligned to
+constexpr int READ = PAD % 4 == 0 ? 4 : PAD % 2 == 0 ? 2 : 1;  // floats of a shared load: as rows are aligned
 
 struct alignas(4 * READ) Vector {
     float x[READ];

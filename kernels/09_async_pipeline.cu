@@ -1,5 +1,5 @@
 // STAGES tiles are on their way at once: while one is multiplied, the copies of the next STAGES - 1 are in flight.
-// Since async_copy: STAGES buffers, and cuda::pipeline (thread scope) to count them: a thread waits for its oldest copies only.
+// Since async_copy: STAGES buffers, counted by cuda::pipeline (thread scope): a thread waits for its oldest only.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); STAGES buffers of shared memory.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 
@@ -81,7 +81,7 @@ gemm_async_pipeline(const float* __restrict__ A, const float* __restrict__ B, fl
 
     // [fetch]
     Pipeline pipe = cuda::make_pipeline();
-    int fetched = 0;     // elements of K whose copies have been started
+    int fetched = 0;      // elements of K whose copies have been started
     int fetch_stage = 0;  // where the next ones go
     auto fetch = [&] {
         pipe.producer_acquire();

@@ -1,6 +1,6 @@
-// Some warps only copy, the others only multiply: no barrier stops them all, and the copies' addresses cost the multipliers nothing.
-// Since async_pipeline: PRODUCERS more threads do the copying, and cuda::pipeline (block scope) is the two-way hand-over: a stage
-// is filled when its consumers have released it, and multiplied when its producers' copies have landed.
+// Some warps only copy, the others only multiply: no barrier stops them all, and copying costs the multipliers nothing.
+// Since async_pipeline: PRODUCERS more threads copy, and cuda::pipeline (block scope) hands stages to and fro: one is
+// filled when all consumers have released it, and multiplied when all producers' copies have landed.
 // Block BM x BN x BK of consumer warps WM x WN of threads TM x TN (as quads of 4 x 4), then the producer warps.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 

@@ -222,7 +222,7 @@ LADDER = (
         macros={"BM": 64, "BN": 64, "BK": 8, "TM": 8},
         threads=lambda BM, BN, TM, **_: BM * BN // TM,
         tile=("BM", "BN", "BK"),
-        space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16, 32), "TM": (4, 8, 16, 32)},
+        space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16), "TM": (4, 8, 16)},
         valid=lambda BM, BN, BK, TM, **_: divides(BM * BN // TM, BM * BK, BK * BN) and BM * BN // TM <= 1024,
     ),
     Rung(
