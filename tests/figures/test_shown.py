@@ -69,7 +69,7 @@ def test_an_svg_follows_the_theme_and_nothing_leaves_it(name):
     root = ET.fromstring(drawing.svg().replace("var(--gl-mono)", "x"))
     assert root.get("role") == "img" and root.get("aria-label") == drawing.alt
     _, _, width, height = map(float, root.get("viewBox").split())
-    assert "var(--gl-muted," in drawing.svg() and style.INK not in drawing.svg().replace(
+    assert "var(--gl-" in drawing.svg() and style.INK not in drawing.svg().replace(
         "," + style.INK, ""
     )
     for text in root.iter("{http://www.w3.org/2000/svg}text"):
