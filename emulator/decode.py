@@ -109,13 +109,23 @@ def _align(offset: int, alignment: int) -> int:
 class Decoder:
     """Decodes one entry. `globals_` maps module variables to their addresses."""
 
-    def __init__(self, program: Program, function: Function, globals_: dict[str, int], opcodes: dict):
-        self.program, self.function, self.opcodes = program, function, opcodes
+    def __init__(
+        self, program: Program, function: Function, globals_: dict[str, int], opcodes: dict, barrier
+    ):
+        self.program, self.function, self.opcodes, self.barrier = (
+            program,
+            function,
+            opcodes,
+            barrier,
+        )
         self.flow = flow.build(program, function)
+        self.flow.registers["%cc"] = "pred"  # the condition code register
         self.slots: dict[str, int] = {}
         self.widths: list[int] = []
         self.names: list[str] = []
-        self.symbols: dict[str, tuple[str, int]] = {name: ("global", at) for name, at in globals_.items()}
+        self.symbols: dict[str, tuple[str, int]] = {
+            name: ("global", at) for name, at in globals_.items()
+        }
         self.params = []
         offset = 0
         for param in function.params:
@@ -147,8 +157,6 @@ class Decoder:
                 local = _align(local, variable.align)
                 self.symbols[variable.name] = ("local", local)
                 local += variable.size
-            else:
-                raise PtxError(f".{variable.space} variable inside a function", variable.line, variable.name)
         if dynamic:
             shared = _align(shared, max(16, *(v.align for v in dynamic)))
         for variable in dynamic:
@@ -167,14 +175,16 @@ class Decoder:
     def decode(self) -> Code:
         blocks, flows, instructions = [], [], {}
         for index, block in enumerate(self.flow.blocks):
-            made = CodeBlock(index, [], [], [], block.head, None, block.ends, block.targets, last=block.last)
+            made = CodeBlock(
+                index, [], [], [], block.head, None, block.ends, block.targets, last=block.last
+            )
             made.code = block.code
             uses = kills = 0
             for position, item in enumerate(block.code):
                 instructions[item.index] = item
                 bind = Binder(self, item)
                 if position == 0 and block.head == "barrier":
-                    made.head_step = self.opcodes["barrier"](item, bind)
+                    made.head_step = self.barrier(item, bind)
                 else:
                     if position == 0 and block.head == "warp":
                         made.head_step = bind.membermask()
@@ -210,7 +220,9 @@ class Decoder:
         try:
             step = factory(item, bind)
         except (IndexError, KeyError, AttributeError, ValueError, TypeError) as problem:
-            raise PtxError(f"cannot read this instruction ({problem!r})", item.line, item.text) from problem
+            raise PtxError(
+                f"cannot read this instruction ({problem!r})", item.line, item.text
+            ) from problem
         return bind.guarded(step) if item.guard else step
 
 
@@ -233,7 +245,11 @@ def _liveness(blocks: list[CodeBlock], flows: list[tuple[int, int]]) -> None:
             work.update(before[index])
 
 
-_INTEGER = {kind: (WIDTHS[kind], kind[0] == "s") for kind in WIDTHS if kind[0] in "usb" and kind[1:].isdigit()}
+_INTEGER = {
+    kind: (WIDTHS[kind], kind[0] == "s")
+    for kind in WIDTHS
+    if kind[0] in "usb" and kind[1:].isdigit()
+}
 
 
 class Binder:
@@ -273,8 +289,13 @@ class Binder:
         """(space, address in that space) of a variable."""
         found = self.decoder.symbols.get(operand.name)
         if found is None:
-            if operand.name in self.decoder.program.functions or operand.name in self.decoder.program.declared:
-                raise self.unsupported(f"{operand.name} is a function, and functions have no address here")
+            if (
+                operand.name in self.decoder.program.functions
+                or operand.name in self.decoder.program.declared
+            ):
+                raise self.unsupported(
+                    f"{operand.name} is a function, and functions have no address here"
+                )
             raise self.error(f"undefined symbol {operand.name}")
         space, at = found
         return space, at + operand.offset
@@ -288,7 +309,9 @@ class Binder:
         if not isinstance(operand, Imm):
             raise self.error(f"unexpected operand {operand}")
         if isinstance(operand.value, float) or is_float:
-            if operand.bits is not None and not (width == 8 and operand.bits < 1 << 32 and operand.value):
+            if operand.bits is not None and not (
+                width == 8 and operand.bits < 1 << 32 and operand.value
+            ):
                 return operand.bits & mask
             kind = {8: ("<d", "<Q"), 4: ("<f", "<I"), 2: ("<e", "<H")}[width]
             return struct.unpack(kind[1], struct.pack(kind[0], float(operand.value)))[0]
@@ -505,15 +528,11 @@ class Binder:
 
         def run(m, mask):
             holds = m.regs[slot]
-            if negated:
-                holds = _inverse(holds)
             if type(holds) is np.ndarray:
-                lanes = np.broadcast_to(holds, (m.B, m.T)) if mask is None else mask & holds
-                lanes = m.same_mask(slot, negated, m.regs[slot], mask, lanes)
-                count = np.count_nonzero(lanes)
+                lanes, count = m.narrow(slot, negated, holds, mask)
                 if not count:
                     return
-            elif holds:
+            elif bool(holds) is not negated:
                 lanes, count = mask, m.active
             else:
                 return

@@ -56,7 +56,18 @@ class Flow:
 
 
 ASSERT_FUNCTIONS = {"__assertfail", "__assert_fail"}
-_WARP_SYNC = {"shfl", "vote", "match", "redux", "elect", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"}
+_WARP_SYNC = {
+    "shfl",
+    "vote",
+    "match",
+    "redux",
+    "elect",
+    "mma",
+    "wmma",
+    "ldmatrix",
+    "stmatrix",
+    "movmatrix",
+}
 
 
 def head_of(instruction: Instruction) -> str:
@@ -89,7 +100,9 @@ class _Inliner:
         self.variables: list[Variable] = []
         self.targets: dict[str, tuple[str, ...]] = {}
 
-    def expand(self, function: Function, suffix: str, names: dict[str, str], chain: tuple[str, ...]) -> list:
+    def expand(
+        self, function: Function, suffix: str, names: dict[str, str], chain: tuple[str, ...]
+    ) -> list:
         """The body with its own names marked by `suffix` and its parameters replaced by the caller's."""
         names = dict(names)
         for name, kind in function.registers.items():
@@ -97,7 +110,9 @@ class _Inliner:
             self.registers[names[name]] = kind
         for variable in function.variables:
             if variable.space == "shared":  # one per kernel, however often the function is inlined
-                names[variable.name] = f"{function.name}.{variable.name}" if len(chain) > 1 else variable.name
+                names[variable.name] = (
+                    f"{function.name}.{variable.name}" if len(chain) > 1 else variable.name
+                )
                 if any(v.name == names[variable.name] for v in self.variables):
                     continue
             else:
@@ -116,7 +131,9 @@ class _Inliner:
                 body.extend(self.call(_rename_instruction(item, names), chain))
             elif item.parts[0] == "ret" and suffix:
                 guard = _rename_instruction(item, names).guard
-                body.append(replace(item, parts=("bra",), operands=(Symbol(end.name),), guard=guard))
+                body.append(
+                    replace(item, parts=("bra",), operands=(Symbol(end.name),), guard=guard)
+                )
             else:
                 body.append(_rename_instruction(item, names))
         return [*body, end]
@@ -132,24 +149,41 @@ class _Inliner:
         if callee is None:
             if target.name in ASSERT_FUNCTIONS:
                 return [replace(item, parts=("trap",), operands=())]
-            raise Unsupported(f"call of {target.name}, which has no body here", item.line, item.text)
+            raise Unsupported(
+                f"call of {target.name}, which has no body here", item.line, item.text
+            )
         if callee.name in chain:
-            raise Unsupported(f"recursive call of {callee.name} is not supported", item.line, item.text)
+            raise Unsupported(
+                f"recursive call of {callee.name} is not supported", item.line, item.text
+            )
         if len(results) != len(callee.results) or len(arguments) != len(callee.params):
             raise PtxError(f"{callee.name} takes other arguments", item.line, item.text)
         self.count += 1
         names = {}
-        for formal, actual in zip((*callee.results, *callee.params), (*results, *arguments), strict=True):
+        for formal, actual in zip(
+            (*callee.results, *callee.params), (*results, *arguments), strict=True
+        ):
             if formal.space == "reg" or not isinstance(actual, Symbol):
-                raise Unsupported("parameters of a call must be .param variables", item.line, item.text)
+                raise Unsupported(
+                    "parameters of a call must be .param variables", item.line, item.text
+                )
             names[formal.name] = actual.name
         inside = self.expand(callee, f"#{self.count}", names, (*chain, callee.name))
         after = Label(f"after call {self.count}")
         if item.guard:
             register, negated = item.guard
-            guard = [replace(item, parts=("bra",), operands=(Symbol(after.name),), guard=(register, not negated))]
+            guard = [
+                replace(
+                    item,
+                    parts=("bra",),
+                    operands=(Symbol(after.name),),
+                    guard=(register, not negated),
+                )
+            ]
         else:
-            guard = [replace(item, parts=("bra", "call"), operands=(Symbol(f"enter {self.count}"),))]
+            guard = [
+                replace(item, parts=("bra", "call"), operands=(Symbol(f"enter {self.count}"),))
+            ]
             inside = [Label(f"enter {self.count}"), *inside]
         return [*guard, *inside, after]
 
@@ -175,7 +209,9 @@ def _rename(operand, names: dict[str, str]):
 
 def _rename_instruction(item: Instruction, names: dict[str, str]) -> Instruction:
     guard = item.guard and (_rename(item.guard[0], names), item.guard[1])
-    return replace(item, operands=tuple(_rename(operand, names) for operand in item.operands), guard=guard)
+    return replace(
+        item, operands=tuple(_rename(operand, names) for operand in item.operands), guard=guard
+    )
 
 
 # --- Blocks -----------------------------------------------------------------------------------------
@@ -240,7 +276,7 @@ def _divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
             if head:
                 here = start(head)
             here.code.append(item)
-            if head == "barrier":
+            if root in ("bar", "barrier"):
                 start()
     if blocks[-1].ends == "jump" and not blocks[-1].targets:
         blocks[-1].ends = "exit"
@@ -274,10 +310,14 @@ def _order(blocks: list[Block]) -> list[int]:
     def place(nodes: set[int]) -> None:
         """Ranks `nodes`, ignoring edges that leave them (back to the head of a loop around them, say)."""
         for component in _components(blocks, nodes):
-            if len(component) == 1 and not any(t in component for b in component for t in blocks[b].targets):
+            if len(component) == 1 and not any(
+                t in component for b in component for t in blocks[b].targets
+            ):
                 sequence.extend(component)
                 continue
-            entries = {t for b in reachable - component for t in blocks[b].targets if t in component}
+            entries = {
+                t for b in reachable - component for t in blocks[b].targets if t in component
+            }
             head = min(entries or component)
             back = [b for b in component if head in blocks[b].targets]
             sequence.append(head)

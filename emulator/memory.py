@@ -21,7 +21,9 @@ GAP = 1 << 32
 SHARED_WINDOW = 1 << 56
 LOCAL_WINDOW = 1 << 57
 WINDOW_BYTES = 1 << 32
-SHARED_LIMIT = 227 * 1024  # bytes a block can have on sm_90 and later; sm_80 allows 163 KiB, sm_75 64 KiB
+SHARED_LIMIT = (
+    227 * 1024
+)  # bytes a block can have on sm_90 and later; sm_80 allows 163 KiB, sm_75 64 KiB
 
 
 @dataclass(eq=False)
@@ -73,7 +75,8 @@ class AddressSpace:
         if not self.buffers:
             return "there are no buffers"
         distance, nearest = min(
-            ((max(b.start - address, address - b.end + 1, 0), b) for b in self.buffers), key=lambda pair: pair[0]
+            ((max(b.start - address, address - b.end + 1, 0), b) for b in self.buffers),
+            key=lambda pair: pair[0],
         )
         size = f"{len(nearest.bytes)} bytes"
         if address >= nearest.end:
@@ -124,7 +127,9 @@ class Rows:
         index = pattern.facts.get(key)
         if index is None:
             shift = element.bit_length() - 1
-            index = pattern.remember(key, ((pattern.array - pattern.lo) >> shift) + (self.row >> shift))
+            index = pattern.remember(
+                key, ((pattern.array - pattern.lo) >> shift) + (self.row >> shift)
+            )
         if lo % total or not aligned(pattern, total):
             misaligned(m, address, mask, total, instruction)
         return [Place(self.buffer, lo // element, index, mask)]
@@ -158,7 +163,9 @@ class Globals:
         key = ("global", element)
         index = pattern.facts.get(key)
         if index is None:
-            index = pattern.remember(key, (pattern.array - pattern.lo) >> (element.bit_length() - 1))
+            index = pattern.remember(
+                key, (pattern.array - pattern.lo) >> (element.bit_length() - 1)
+            )
         if lo % total or not aligned(pattern, total):
             misaligned(m, address, mask, total, instruction)
         return [Place(buffer, (lo - buffer.start) // element, index, mask)]
@@ -175,7 +182,9 @@ class Globals:
                 out_of_bounds(m, address, left, total, instruction, self)
             inside = left & (lanes >= buffer.start) & (lanes < buffer.end)
             if (lanes[inside] + total > buffer.end).any():
-                out_of_bounds(m, address, inside & (lanes + total > buffer.end), total, instruction, self)
+                out_of_bounds(
+                    m, address, inside & (lanes + total > buffer.end), total, instruction, self
+                )
             if (lanes[inside] % total).any():
                 misaligned(m, address, inside, total, instruction)
             index = np.where(inside, lanes - buffer.start, 0) // element
@@ -188,7 +197,9 @@ def aligned(pattern: Pattern, width: int) -> bool:
     """Whether all addresses of a tight pattern differ by multiples of `width` (a power of two)."""
     bits = pattern.facts.get("bits")
     if bits is None:
-        bits = pattern.remember("bits", int(np.bitwise_or.reduce(pattern.array - pattern.lo, axis=None)))
+        bits = pattern.remember(
+            "bits", int(np.bitwise_or.reduce(pattern.array - pattern.lo, axis=None))
+        )
     return not bits & (width - 1)
 
 

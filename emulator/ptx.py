@@ -170,7 +170,9 @@ class Program:
     functions: dict[str, Function]
     variables: dict[str, Variable]
     instruction_count: int
-    declared: frozenset[str] = field(default_factory=frozenset)  # functions without a body (vprintf, malloc)
+    declared: frozenset[str] = field(
+        default_factory=frozenset
+    )  # functions without a body (vprintf, malloc)
 
 
 WIDTHS = {
@@ -344,9 +346,16 @@ class _Parser:
             else:
                 self.fail(f"unexpected {word!r}")
         if not self.version:
-            raise PtxError("this is not PTX: it has no .version", 1, self.lines[0] if self.lines else "")
+            raise PtxError(
+                "this is not PTX: it has no .version", 1, self.lines[0] if self.lines else ""
+            )
         return Program(
-            self.version, self.target, self.functions, self.variables, self.count, frozenset(self.declared)
+            self.version,
+            self.target,
+            self.functions,
+            self.variables,
+            self.count,
+            frozenset(self.declared),
         )
 
     def variable_declaration(self, scope: _Scope | None, single: bool = False) -> list[Variable]:
@@ -392,7 +401,9 @@ class _Parser:
             unique = name
             if scope is not None:
                 unique = self.declare(scope, name)
-            found.append(Variable(unique, space, kind, align or width, size, initial, pointers, line))
+            found.append(
+                Variable(unique, space, kind, align or width, size, initial, pointers, line)
+            )
             if single or not self.accept(","):
                 break
         if not single:
@@ -405,7 +416,12 @@ class _Parser:
         while self.peek() in "+-*/" and self.peek():
             sign = self.next()
             term = self.constant_term()
-            value = {"+": value + term, "-": value - term, "*": value * term, "/": value // (term or 1)}[sign]
+            value = {
+                "+": value + term,
+                "-": value - term,
+                "*": value * term,
+                "/": value // (term or 1),
+            }[sign]
         return value
 
     def constant_term(self) -> int:
@@ -432,7 +448,7 @@ class _Parser:
             if token[0] == "float" or (token[1] == "-" and self.tokens[self.at + 1][0] == "float"):
                 negative = self.accept("-")
                 literal = _float(self.next())
-                if literal.bits is None or kind == "f64" and literal.bits < 1 << 32:
+                if literal.bits is None or (kind == "f64" and literal.bits < 1 << 32):
                     value = -literal.value if negative else literal.value
                     data.extend(struct.pack("<d" if kind == "f64" else "<f", value))
                 else:
@@ -440,7 +456,9 @@ class _Parser:
             elif token[0] == "word":
                 self.next()
                 name, offset = token[1], 0
-                if self.accept("("):  # generic(symbol) or generic(symbol + offset); mask(symbol) is refused
+                if self.accept(
+                    "("
+                ):  # generic(symbol) or generic(symbol + offset); mask(symbol) is refused
                     if name != "generic":
                         self.fail(f"initialiser {name}() is not supported")
                     name = self.next()
@@ -564,7 +582,7 @@ class _Body:
                 self.label_list(scope)
             elif word == ".file" or word.startswith("@@"):
                 p.skip_line()
-            elif word[1:] in _SPACES and word[0] == "." or word == ".extern":
+            elif (word[1:] in _SPACES and word[0] == ".") or word == ".extern":
                 p.accept(".extern")
                 self.variables.extend(p.variable_declaration(scope))
             elif kind == "word" and p.tokens[p.at + 1][1] == ":":
@@ -583,7 +601,12 @@ class _Body:
                 depth += 1
             elif word == "}":
                 depth -= 1
-            elif depth == 1 and kind == "word" and p.tokens[at + 1][1] == ":" and word not in scope.names:
+            elif (
+                depth == 1
+                and kind == "word"
+                and p.tokens[at + 1][1] == ":"
+                and word not in scope.names
+            ):
                 if p.tokens[at + 1][2] == p.tokens[at][2]:
                     p.declare(scope, word)
             at += 1

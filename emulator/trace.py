@@ -98,7 +98,8 @@ class Trace:
         return [
             row
             for row in self.instructions
-            if row.opcode.startswith(opcode) and (line is None or line in (at for _, at in row.frames))
+            if row.opcode.startswith(opcode)
+            and (line is None or line in (at for _, at in row.frames))
         ]
 
     def accesses(self, row: Row | int, warp: int | None = None) -> list[Access]:
@@ -118,7 +119,9 @@ class Trace:
         """
         if file is None:
             file = next((row.frames[-1][0] for row in self.instructions if row.frames), None)
-        lines: dict[int, dict[str, int]] = defaultdict(lambda: dict.fromkeys((*COLUMNS, "instructions"), 0))
+        lines: dict[int, dict[str, int]] = defaultdict(
+            lambda: dict.fromkeys((*COLUMNS, "instructions"), 0)
+        )
         for row in self.instructions:
             line = next((at for name, at in row.frames if name == file), None)
             if line is None:

@@ -27,7 +27,7 @@ _REMEMBERED = 64
 class Pattern:
     """An int64 array with bounds `lo <= array <= hi`, and what has been derived from it."""
 
-    __slots__ = ("array", "lo", "hi", "facts", "_tight")
+    __slots__ = ("_tight", "array", "facts", "hi", "lo")
 
     def __init__(self, array: np.ndarray, lo: int, hi: int):
         self.array, self.lo, self.hi = array, lo, hi
@@ -52,7 +52,7 @@ class Pattern:
 class Affine:
     """`pattern.array + offset`, modulo the width of the register that holds it."""
 
-    __slots__ = ("pattern", "offset")
+    __slots__ = ("offset", "pattern")
 
     def __init__(self, pattern: Pattern, offset: int = 0):
         self.pattern, self.offset = pattern, offset
@@ -180,7 +180,11 @@ def merge(mask: np.ndarray, new: Value, old: Value, width: int) -> Value:
             number = signed(value, width)
             parts.append((np.int64(number), number, number))
         else:
-            fixed = value if value.lo >= _INT64[0] and value.hi <= _INT64[1] else exact(value, width, True)
+            fixed = (
+                value
+                if value.lo >= _INT64[0] and value.hi <= _INT64[1]
+                else exact(value, width, True)
+            )
             array = fixed.pattern.array + fixed.offset if fixed.offset else fixed.pattern.array
             parts.append((array, fixed.lo, fixed.hi))
     (a, a_lo, a_hi), (b, b_lo, b_hi) = parts
@@ -235,7 +239,11 @@ def scale(x: int | Affine, factor: int, width: int) -> int | Affine:
     known = p.facts.get(key)
     if known is None:
         bounds = sorted((p.lo * factor, p.hi * factor))
-        product = p.array << np.int64(factor.bit_length() - 1) if _power(factor) else p.array * np.int64(factor)
+        product = (
+            p.array << np.int64(factor.bit_length() - 1)
+            if _power(factor)
+            else p.array * np.int64(factor)
+        )
         known = p.remember(key, settle(product, *bounds, width))
     return add(known, (x.offset * factor) & ((1 << 8 * width) - 1), width)
 

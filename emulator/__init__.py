@@ -1,0 +1,36 @@
+"""A CPU machine that runs PTX: what a GPU would compute, and what its profiler and sanitizer would say.
+
+`Module(ptx).launch(entry, grid, block, args)` runs a kernel on NumPy arrays and returns a `Trace`, with a
+row for every PTX instruction that ran. What real hardware would fault on, hang on or leave undefined
+raises a named error. It needs NumPy only.
+"""
+
+from .errors import (
+    BarrierDivergence,
+    Deadlock,
+    EmulatorError,
+    ExecutionError,
+    Misaligned,
+    OutOfBounds,
+    PtxError,
+    Trap,
+    Unsupported,
+)
+from .module import Module
+from .trace import Access, Row, Trace
+
+__all__ = [
+    "Access",
+    "BarrierDivergence",
+    "Deadlock",
+    "EmulatorError",
+    "ExecutionError",
+    "Misaligned",
+    "Module",
+    "OutOfBounds",
+    "PtxError",
+    "Row",
+    "Trace",
+    "Trap",
+    "Unsupported",
+]

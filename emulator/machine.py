@@ -1,0 +1,800 @@
+"""Runs one chunk of blocks: who is where, who waits for whom, and what has been counted.
+
+Threads stand in *groups*, one for each basic block where any of them are; running a group runs its
+block's instructions for all its threads. As long as nobody has branched apart there is one group and
+no mask. Otherwise the group whose block comes first in the flow order runs first, so paths that
+diverged meet again; threads that poll (a `try_wait`, a spin lock) go to the back of the queue each
+time, so the threads they wait for get to run; and threads at a barrier stand still until everyone it
+expects is there. When no group can run, that is a deadlock, and it is reported.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import sanitizer
+from .decode import ALL, Code, CodeBlock
+from .errors import BarrierDivergence, Deadlock, ExecutionError, Trap
+from .memory import Globals, Rows
+from .trace import Access
+from .values import Affine, Pattern, Value, merge
+from .wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
+
+PATIENCE = (
+    4000  # polls in a row, by everyone who can run, without any change, before it is a deadlock
+)
+
+
+class Group:
+    """Threads about to run one block. mask: (B, T) bool, or None for every lane. turn: place in the queue."""
+
+    __slots__ = ("blocked", "count", "mask", "turn")
+
+    def __init__(self, mask, count: int, turn: int = 0):
+        self.mask, self.count, self.turn = mask, count, turn
+        self.blocked = False  # waiting for lanes of its warps; new arrivals wake it
+
+
+class Chunk:
+    """The state of B resident blocks of T lanes; see `decode` for what steps use of it.
+
+    blocks: (B, 3) int64 block coordinates; threads: of the T lanes, the first so many exist.
+    """
+
+    def __init__(self, launch, code: Code, blocks: np.ndarray, is_first: bool):
+        self.launch, self.code, self.blocks, self.is_first = launch, code, blocks, is_first
+        block = launch.block
+        self.threads = block[0] * block[1] * block[2]
+        self.B, self.T = len(blocks), -(-self.threads // 32) * 32
+        self.W = self.B * self.T // 32
+        self.rows, self.counting, self.sanitizer = launch.rows, launch.counting, None
+        self.regs: list[Value] = [0] * len(code.widths)
+        self.params = launch.params
+        self.keep, self.active = 0, self.B * self.threads
+        self.clock, self.changes, self.spun = 0, 0, False
+        self.nowhere = Pattern(np.zeros((1, 1), np.int64), 0, 0)
+        self.everyone = np.zeros((self.B, self.T), bool)
+        self.everyone[:, : self.threads] = True
+        self.alive = None if self.threads == self.T else self.everyone
+        self.alive_count = self.active
+        shared_row = np.arange(self.B)[:, None]
+        self.shared = Rows("shared", shared_row, self.B, launch.shared_bytes)
+        self.local = Rows("local", np.arange(self.B * self.T).reshape(self.B, self.T), self.B * self.T,
+                          code.local_bytes) if code.local_bytes else None  # fmt: skip
+        self.globals = Globals(launch.space)
+        self.specials: dict[str, Value] = {}
+        self.states: dict[str, object] = {}
+        self.masks: dict = {}
+        self.guarded_threads = dict.fromkeys((i for b in code.blocks for i in b.guarded), 0)
+        self.runs = [[0, 0] for _ in code.blocks]  # executions of each block by warps, by threads
+        self.groups: dict[int, Group] = {0: Group(self.alive, self.active)}
+        self.barriers: dict[int, BarrierState] = {}
+        self.queue, self.stalled = 0, 0
+        self.group: Group = self.groups[0]
+        if launch.report is not None:
+            self.sanitizer = sanitizer.watch(self, launch.report)
+
+    # --- What steps ask for ---------------------------------------------------------------------------
+
+    def lanes_of(self, mask) -> np.ndarray:
+        """(B, T) bool; None means every lane."""
+        return self.everyone if mask is None else mask
+
+    def addresses(self, address) -> np.ndarray:
+        """(B, T) int64."""
+        if type(address) is int:
+            return np.full(
+                (self.B, self.T), address - (1 << 64) if address >> 63 else address, np.int64
+            )
+        return np.broadcast_to(address.pattern.array + address.offset, (self.B, self.T))
+
+    def merge(self, slot: int, value: Value, mask: np.ndarray) -> Value:
+        return merge(mask, value, self.regs[slot], self.code.widths[slot])
+
+    def narrow(self, slot: int, negated: bool, holds: np.ndarray, mask) -> tuple[np.ndarray, int]:
+        """The lanes of `mask` whose predicate holds, and how many; the same array while neither changes."""
+        key = (slot, negated)
+        known = self.masks.get(key)
+        if known is None or known[0] is not holds or known[1] is not mask:
+            picked = ~holds if negated else holds
+            full = np.broadcast_to(picked, (self.B, self.T))
+            lanes = np.ascontiguousarray(full) if mask is None else mask & full
+            known = self.masks[key] = (holds, mask, lanes, int(np.count_nonzero(lanes)))
+        return known[2], known[3]
+
+    def state(self, name: str, make):
+        """An object that an instruction family keeps for this chunk, made by `make()` when first asked for."""
+        if name not in self.states:
+            self.states[name] = make()
+        return self.states[name]
+
+    def progress(self) -> None:
+        self.changes += 1
+
+    def spin(self, mask=None) -> None:
+        self.spun = True
+
+    def special(self, name: str) -> Value:
+        """A special register."""
+        if name.startswith(("clock", "globaltimer")):
+            self.clock += 1
+            time = self.clock if name.startswith("clock") else self.clock * 32
+            return time >> 32 if name.endswith("_hi") else time
+        known = self.specials.get(name)
+        if known is None:
+            known = self.specials[name] = _special(self, name)
+        return known
+
+    # --- Counting -----------------------------------------------------------------------------------
+
+    def count_shared(
+        self, ins, address, mask, width: int, kind: str, matrices: int = 4, sources=None
+    ) -> None:
+        """Adds one execution's shared wavefronts and bytes to the instruction's row, and samples it."""
+        row = self.rows[ins.index]
+        if self.counting:
+            pattern, offset = (
+                (self.nowhere, address)
+                if type(address) is int
+                else (address.pattern, address.offset)
+            )
+            key = ("waves", kind, width, offset & 127, matrices, mask is None)
+            known = pattern.facts.get(key) if sources is None else None
+            if known is None or known[0] is not mask:
+                known = (
+                    mask,
+                    *self._shared_cost(pattern, offset, mask, width, kind, matrices, sources),
+                )
+                if sources is None:
+                    pattern.remember(key, known)
+            row.shared_wavefronts += known[1]
+            row.shared_wavefronts_ideal += known[2]
+            row.bytes += known[3]
+        if self.is_first and len(row.samples) < self.launch.record:
+            self.sample(row, "shared", address, mask, width, kind)
+
+    def _shared_cost(
+        self, pattern, offset, mask, width, kind, matrices, sources
+    ) -> tuple[int, int, int]:
+        lanes = self.lanes_of(mask).reshape(self.W, 32)
+        lines = np.broadcast_to(pattern.array + offset, (self.B, self.T)).reshape(self.W, 32)
+        if (
+            mask is None and pattern.array.shape[0] == 1 and sources is None
+        ):  # the same in every block
+            few = self.T // 32
+            waves = (
+                shared_wavefronts(lines[:few], lanes[:few], width, kind, matrices).sum() * self.B
+            )
+            ideal = shared_wavefronts_ideal(lanes[:few], width, kind, matrices).sum() * self.B
+        else:
+            extra = {} if sources is None else {"sources": sources}
+            waves = shared_wavefronts(lines, lanes, width, kind, matrices, **extra).sum()
+            ideal = shared_wavefronts_ideal(lanes, width, kind, matrices).sum()
+        threads = np.count_nonzero(lanes)
+        return int(waves), min(int(ideal), int(waves)), int(threads) * width
+
+    def count_global(
+        self, ins, address, mask, width: int, kind: str = "load", destinations=None
+    ) -> None:
+        """Adds one execution's requests, sectors and bytes to the instruction's row, and samples it."""
+        row = self.rows[ins.index]
+        if self.counting:
+            pattern, offset = (
+                (self.nowhere, address)
+                if type(address) is int
+                else (address.pattern, address.offset)
+            )
+            key = ("sectors", width, offset & 31, mask is None)
+            known = pattern.facts.get(key) if destinations is None else None
+            if known is None or known[0] is not mask:
+                known = (mask, *self._global_cost(pattern, offset, mask, width, kind, destinations))
+                if destinations is None:
+                    pattern.remember(key, known)
+            row.global_requests += known[1]
+            row.global_sectors += known[2]
+            row.bytes += known[3]
+        if self.is_first and len(row.samples) < self.launch.record:
+            self.sample(row, "global", address, mask, width, kind)
+
+    def _global_cost(
+        self, pattern, offset, mask, width, kind, destinations
+    ) -> tuple[int, int, int]:
+        lanes = self.lanes_of(mask).reshape(self.W, 32)
+        threads = int(np.count_nonzero(lanes))
+        lines = np.broadcast_to(pattern.array + offset, (self.B, self.T)).reshape(self.W, 32)
+        if mask is None and pattern.array.shape[0] == 1 and destinations is None:
+            few = self.T // 32
+            sectors = int(global_sectors(lines[:few], lanes[:few], width, kind).sum()) * self.B
+            return self.W, sectors, threads * width
+        extra = {} if destinations is None else {"destinations": destinations}
+        sectors = global_sectors(lines, lanes, width, kind, **extra)
+        requests = self.W if mask is None else int(lanes.any(axis=1).sum())
+        return requests, int(sectors.sum()), threads * width
+
+    def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
+        """Keeps what each warp of the launch's first block did."""
+        lanes = self.lanes_of(mask)[0].reshape(-1, 32)
+        if type(address) is int:
+            where = np.full(self.T, address, np.int64)
+        else:
+            array = address.pattern.array
+            where = np.broadcast_to(array[0] + address.offset, (self.T,))
+        where = where.reshape(-1, 32)
+        block = tuple(int(x) for x in self.blocks[0])
+        for warp in np.flatnonzero(lanes.any(axis=1)).tolist():
+            active, at, name = lanes[warp].copy(), where[warp].copy(), space
+            if space == "global":
+                buffer = self.launch.space.find(int(at[active.argmax()]))
+                if buffer is None:
+                    continue
+                name, at = buffer.name, at - buffer.start
+            occurrence = sum(other.warp == warp for other in row.samples)
+            row.samples.append(
+                Access(space, name, block, warp, occurrence, active, at, width, kind)
+            )
+
+    def finish(self) -> None:
+        """Adds what blocks and guards counted to the rows."""
+        for block, (warps, threads) in zip(self.code.blocks, self.runs, strict=True):
+            if not warps:
+                continue
+            for index in block.plain:
+                row = self.rows[index]
+                row.warps += warps
+                row.threads += threads
+            for index in block.guarded:
+                self.rows[index].warps += warps
+        for index, threads in self.guarded_threads.items():
+            self.rows[index].threads += threads
+
+    # --- Errors -------------------------------------------------------------------------------------
+
+    def place_of(self, ins, block: int | None = None, thread: int | None = None) -> dict:
+        """The keyword arguments that an ExecutionError wants."""
+        where = {"instruction": ins.text, "ptx_line": ins.line}
+        if ins.location is not None:
+            where["source"] = ins.location.frames()[0]
+        if block is not None:
+            where["block"] = tuple(int(x) for x in self.blocks[block])
+        if thread is not None:
+            bx, by, _ = self.launch.block
+            where["thread"] = (thread % bx, thread // bx % by, thread // (bx * by))
+        return where
+
+    def fail(
+        self, error: type[ExecutionError], text: str, ins, block=None, thread=None, **more
+    ) -> None:
+        raise error(text, **self.place_of(ins, block, thread), **more)
+
+    # --- Running ------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Runs every thread to its end."""
+        blocks, rank = self.code.blocks, self.code.rank
+        while self.groups or self.alive_count:
+            at = self._pick(rank)
+            group = self.groups.pop(at)
+            self.group = group
+            others = 0
+            for other in self.groups:
+                others |= blocks[other].live
+            for barrier in self.barriers.values():
+                for other in barrier.standing:
+                    others |= blocks[other].live
+            self.keep, self.active = others, group.count
+            self._run_group(at, group, group.count == self.alive_count)
+
+    def _pick(self, rank: list[int]) -> int:
+        """The block whose group runs next: the earliest turn, then the first in flow order."""
+        if self.stalled > PATIENCE:
+            self._deadlock("every warp that can run is polling, and nothing changes any more")
+        best = None
+        for at, group in self.groups.items():
+            if not group.blocked:
+                key = (group.turn, rank[at])
+                if best is None or key < best[0]:
+                    best = (key, at)
+        if best is None:
+            if self._meet_at_warp_barriers():
+                return self._pick(rank)
+            self._deadlock("no warp can make progress")
+        return best[1]
+
+    def _run_group(self, at: int, group: Group, converged: bool) -> None:
+        """Runs blocks for one group until it has to be compared with the others again."""
+        blocks, mask = self.code.blocks, group.mask
+        warps = self.W if mask is None else self._warps(mask)
+        while True:
+            block: CodeBlock = blocks[at]
+            if block.head:
+                if block.head == "barrier":
+                    if not block.head_step.arrive(self, block, group, converged):
+                        return
+                elif not converged and not self._whole(block, group):
+                    return self._split_by_warp(at, group)
+            counted = self.runs[at]
+            counted[0] += warps
+            counted[1] += group.count
+            self.clock += len(block.steps)
+            for step in block.steps:
+                step(self, mask)
+            polled = self.spun
+            if polled:
+                self._poll(group)
+            ends = block.ends
+            if ends == "jump":
+                at = block.targets[0]
+            elif ends == "branch":
+                slot, negated = block.predicate
+                holds = self.regs[slot]
+                if type(holds) is np.ndarray:
+                    taken, count = self.narrow(slot, negated, holds, mask)
+                    if count and count < group.count:
+                        return self._split(block, group, taken, count)
+                    at = block.targets[0 if count else 1]
+                else:
+                    at = block.targets[0 if bool(holds) is not negated else 1]
+            elif ends == "switch":
+                targets = self._switch(block, group)
+                if len(targets) > 1:
+                    for target, lanes in targets.items():
+                        self._stand(target, Group(lanes, int(np.count_nonzero(lanes)), group.turn))
+                    return
+                (at,) = targets
+            elif ends == "exit":
+                return self._exit(group)
+            else:
+                lane = int(self.lanes_of(mask).reshape(-1).argmax())
+                text = "the program trapped"
+                if block.last is not None and "call" in block.last.text:
+                    text = "a device-side assertion failed"
+                instruction = block.last or block.code[-1]
+                self.fail(Trap, text, instruction, *divmod(lane, self.T))
+            if polled or not (converged or self._stays_first(at, group)):
+                return self._stand(at, group)
+
+    def _stays_first(self, at: int, group: Group) -> bool:
+        """Whether a group that has reached block `at` would be picked again, alone."""
+        if at in self.groups:
+            return False
+        rank = self.code.rank
+        key = (group.turn, rank[at])
+        return all(
+            other.blocked or key < (other.turn, rank[there]) for there, other in self.groups.items()
+        )
+
+    def _poll(self, group: Group) -> None:
+        """Someone polled: to the back of the queue with them, and patience has an end."""
+        self.spun = False
+        self.queue += 1
+        group.turn = self.queue
+        self.stalled = 0 if self.changes else self.stalled + 1
+        self.changes = 0
+
+    def _stand(self, at: int, group: Group) -> None:
+        """Puts a group before a block, joining whoever stands there."""
+        there = self.groups.get(at)
+        if there is not None:
+            mask = there.mask | group.mask
+            group = Group(mask, there.count + group.count, max(group.turn, there.turn))
+        if group.count == self.alive_count:
+            group.mask = self.alive
+            group.turn = 0
+        self.groups[at] = group
+
+    def _split(self, block: CodeBlock, group: Group, taken: np.ndarray, count: int) -> None:
+        self._stand(block.targets[0], Group(taken, count, group.turn))
+        rest = self.lanes_of(group.mask) & ~taken
+        self._stand(block.targets[1], Group(rest, group.count - count, group.turn))
+
+    def _switch(self, block: CodeBlock, group: Group) -> dict[int, np.ndarray]:
+        """{target: lanes} of a `brx.idx`."""
+        index = block.selector(self)
+        if type(index) is int:
+            self._check_switch(block, index < len(block.targets))
+            return {block.targets[index]: group.mask}
+        lanes, mask = self.addresses(index), self.lanes_of(group.mask)
+        self._check_switch(block, bool(((lanes >= 0) & (lanes < len(block.targets)))[mask].all()))
+        found: dict[int, np.ndarray] = {}
+        for value in np.unique(lanes[mask]).tolist():
+            target = block.targets[value]
+            picked = mask & (lanes == value)
+            found[target] = found[target] | picked if target in found else picked
+        return found
+
+    def _check_switch(self, block: CodeBlock, holds: bool) -> None:
+        if not holds:
+            self.fail(
+                ExecutionError,
+                "brx.idx: the index is past the end of its .branchtargets",
+                block.last,
+            )
+
+    def _exit(self, group: Group) -> None:
+        self.alive_count -= group.count
+        self.changes += 1
+        if self.alive_count:
+            self.alive = self.lanes_of(self.alive) & ~self.lanes_of(group.mask)
+            for barrier in list(self.barriers.values()):
+                barrier.complete(self)
+            for other in self.groups.values():
+                other.blocked = False
+
+    def _warps(self, mask: np.ndarray) -> int:
+        return int(np.count_nonzero(mask.reshape(self.W, 32).any(axis=1)))
+
+    # --- Meeting in a warp --------------------------------------------------------------------------
+
+    def _needed(self, block: CodeBlock) -> np.ndarray:
+        """(W, 32) bool: the living lanes that each lane's warp waits for at this instruction."""
+        alive = self.lanes_of(self.alive).reshape(self.W, 32)
+        if block.head_step is None:
+            return alive
+        member = block.head_step(self)
+        if type(member) is int:
+            bits = (member >> np.arange(32)) & 1 == 1
+            return alive & bits
+        mask = self.lanes_of(self.group.mask).reshape(self.W, 32)
+        values = self.addresses(member).reshape(self.W, 32)
+        needed = np.zeros((self.W, 32), bool)
+        for lane in range(32):
+            named = ((values[:, lane : lane + 1] >> np.arange(32)) & 1 == 1) & mask[
+                :, lane : lane + 1
+            ]
+            named &= named[:, lane : lane + 1]  # a lane outside its own mask waits for nobody
+            needed |= named
+        return needed & alive
+
+    def _incomplete(self, block: CodeBlock, group: Group) -> np.ndarray:
+        """(W,) bool: warps with a lane in the group that lack a lane they wait for."""
+        mask = group.mask.reshape(self.W, 32)
+        return mask.any(axis=1) & (self._needed(block) & ~mask).any(axis=1)
+
+    def _whole(self, block: CodeBlock, group: Group) -> bool:
+        known = self.masks.get("whole")
+        if known is not None and known[0] is group.mask and known[1] is self.alive:
+            return True
+        mask = group.mask.reshape(self.W, 32)
+        missing = self.lanes_of(self.alive).reshape(self.W, 32) & ~mask
+        if not (mask.any(axis=1) & missing.any(axis=1)).any():
+            self.masks["whole"] = (group.mask, self.alive)
+            return True
+        return not self._incomplete(block, group).any()
+
+    def _split_by_warp(self, at: int, group: Group) -> None:
+        """The warps that are all here may go on; the others' lanes wait."""
+        waiting = np.repeat(self._incomplete(self.code.blocks[at], group), 32).reshape(
+            self.B, self.T
+        )
+        mask = group.mask
+        stay, go = mask & waiting, mask & ~waiting
+        if go.any():
+            leaving = Group(go, int(np.count_nonzero(go)), group.turn)
+            staying = Group(stay, int(np.count_nonzero(stay)), group.turn)
+            staying.blocked = True
+            self.groups[at] = staying
+            for other in self.code.blocks[at : at + 1]:
+                self.keep |= other.live
+            self.group, self.active = leaving, leaving.count
+            self._run_group(at, leaving, False)
+        else:
+            group.blocked = True
+            self.groups[at] = group
+
+    def _meet_at_warp_barriers(self) -> bool:
+        """Lanes of one warp may wait at different `bar.warp.sync`; lets those go that are complete together."""
+        here = {
+            at: group
+            for at, group in self.groups.items()
+            if group.blocked
+            and self.code.blocks[at].code
+            and self.code.blocks[at].code[0].parts[:2] == ("bar", "warp")
+        }
+        if len(here) < 2:
+            return False
+        together = np.logical_or.reduce([group.mask for group in here.values()]).reshape(self.W, 32)
+        moved = False
+        for at, group in here.items():
+            self.group = group
+            mask = group.mask.reshape(self.W, 32)
+            ready = mask.any(axis=1) & ~(self._needed(self.code.blocks[at]) & ~together).any(axis=1)
+            go = group.mask & np.repeat(ready, 32).reshape(self.B, self.T)
+            if not go.any():
+                continue
+            moved = True
+            stay = group.mask & ~go
+            del self.groups[at]
+            if stay.any():
+                self.groups[at] = Group(stay, int(np.count_nonzero(stay)), group.turn)
+                self.groups[at].blocked = True
+            count = int(np.count_nonzero(go))
+            self.runs[at][0] += self._warps(go)
+            self.runs[at][1] += count
+            if self.sanitizer is not None:
+                self.sanitizer.warp_barrier(go)
+            self._stand(self.code.blocks[at].targets[0], Group(go, count, group.turn))
+        return moved
+
+    # --- Deadlock -----------------------------------------------------------------------------------
+
+    def _deadlock(self, why: str) -> None:
+        """Raises Deadlock, or BarrierDivergence when one warp's lanes wait at a barrier that others never reach."""
+        places: dict[int, np.ndarray] = {}
+        for at, group in self.groups.items():
+            places[at] = self.lanes_of(group.mask)
+        at_barrier = np.zeros((self.B, self.T), bool)
+        for barrier in self.barriers.values():
+            for at, mask in barrier.standing.items():
+                places[at] = places[at] | mask if at in places else mask
+                at_barrier |= mask
+        lines, first = [], None
+        warps_at_barrier = at_barrier.reshape(self.W, 32).any(axis=1)
+        divided = np.zeros(self.W, bool)
+        for warp in range(self.W):
+            block, number = divmod(warp, self.T // 32)
+            for at, mask in sorted(places.items()):
+                lanes = mask.reshape(self.W, 32)[warp]
+                if not lanes.any():
+                    continue
+                divided[warp] |= not (
+                    lanes | ~self.lanes_of(self.alive).reshape(self.W, 32)[warp]
+                ).all()
+                code = self.code.blocks[at]
+                item = code.code[0] if code.code else code.last
+                first = first or (item, block)
+                source = (
+                    f" ({item.location.frames()[0][0]}:{item.location.line})"
+                    if item and item.location
+                    else ""
+                )
+                text = (
+                    f"PTX line {item.line}: {item.text}{source}" if item else "the end of a block"
+                )
+                coordinates = tuple(int(x) for x in self.blocks[block])
+                lines.append(f"block {coordinates}, warp {number}, lanes {_ranges(lanes)}: {text}")
+        more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
+        item, block = first if first else (None, None)
+        where = self.place_of(item, block) if item else {}
+        if (divided & warps_at_barrier).any():
+            raise BarrierDivergence(
+                "threads of one warp wait at a barrier that others of the warp never reach",
+                lines[:32] + more,
+                **where,
+            )
+        raise Deadlock(why, lines[:32] + more, **where)
+
+
+class BarrierState:
+    """Who stands at one named barrier, by the block of code they stand in front of."""
+
+    def __init__(self, number: int, chunk: Chunk):
+        self.number = number
+        self.standing: dict[int, np.ndarray] = {}
+        self.arrived = np.zeros(chunk.B, np.int64)  # threads that arrived without waiting
+        self.expected = np.zeros(chunk.B, np.int64)  # threads, 0 for all of the block
+        self.handlers: dict[int, Barrier] = {}
+
+    def wait(self, chunk: Chunk, block: CodeBlock, lanes: np.ndarray) -> None:
+        there = self.standing.get(block.index)
+        self.standing[block.index] = lanes if there is None else there | lanes
+        self.handlers[block.index] = block.head_step
+
+    def complete(self, chunk: Chunk) -> None:
+        """Lets go every block whose barrier has everyone it expects."""
+        if not self.standing and not self.arrived.any():
+            return
+        waiting = np.zeros((chunk.B, chunk.T), bool)
+        for mask in self.standing.values():
+            waiting |= mask
+        alive = chunk.lanes_of(chunk.alive)
+        per_warp = (chunk.B, chunk.T // 32, 32)
+        there = waiting.reshape(per_warp).any(axis=2)
+        whole = there & ~(alive & ~waiting).reshape(per_warp).any(axis=2)
+        present = whole.sum(axis=1) * 32 + self.arrived
+        living = alive.reshape(per_warp).any(axis=2).sum(axis=1) * 32
+        need = np.where(self.expected > 0, self.expected, living)
+        done = (
+            (present >= need)
+            & (there.any(axis=1) | (self.arrived > 0))
+            & (there == whole).all(axis=1)
+        )
+        if not done.any():
+            return
+        lanes = waiting & done[:, None]
+        self._check_one_barrier(chunk, lanes)
+        chunk.changes += 1
+        if chunk.sanitizer is not None:
+            chunk.sanitizer.barrier(self.number, lanes, done)
+        handlers = {at: self.handlers[at] for at in self.standing}
+        going = {at: mask & lanes for at, mask in self.standing.items()}
+        self.standing = {
+            at: mask & ~lanes for at, mask in self.standing.items() if (mask & ~lanes).any()
+        }
+        self.arrived[done] = 0
+        self.expected[done] = 0
+        if not self.standing and not self.arrived.any():
+            chunk.barriers.pop(self.number, None)
+        for at, mask in going.items():
+            count = int(np.count_nonzero(mask))
+            if count:
+                handlers[at].release(chunk, mask, lanes)
+                chunk.runs[at][0] += chunk._warps(mask)
+                chunk.runs[at][1] += count
+                mask = chunk.alive if chunk.alive is None and count == chunk.alive_count else mask
+                chunk._stand(chunk.code.blocks[at].targets[0], Group(mask, count))
+
+    def _check_one_barrier(self, chunk: Chunk, lanes: np.ndarray) -> None:
+        """`bar.sync` is `.aligned`: all threads of a warp must be at the same one."""
+        if len(self.standing) < 2:
+            return
+        seen = np.zeros(chunk.W, np.int64)
+        for at, mask in self.standing.items():
+            if self.handlers[at].aligned:
+                seen += (mask & lanes).reshape(chunk.W, 32).any(axis=1)
+        if (seen > 1).any():
+            warp = int((seen > 1).argmax())
+            block, number = divmod(warp, chunk.T // 32)
+            places = [
+                f"lanes {_ranges(mask.reshape(chunk.W, 32)[warp])}: PTX line {self.handlers[at].ins.line}"
+                for at, mask in self.standing.items()
+                if mask.reshape(chunk.W, 32)[warp].any()
+            ]
+            at = next(iter(self.standing))
+            raise BarrierDivergence(
+                f"threads of warp {number} are at different barriers", places,
+                **chunk.place_of(self.handlers[at].ins, block, number * 32),
+            )  # fmt: skip
+
+
+class Barrier:
+    """`bar` and `barrier`: sync, arrive and red. Lives in a CodeBlock of its own, as its `head_step`."""
+
+    def __init__(self, ins, bind):
+        self.ins = ins
+        parts = [part for part in ins.parts[1:] if part not in ("cta", "aligned")]
+        self.kind = parts[0]
+        self.aligned = ins.parts[0] == "bar" or "aligned" in ins
+        operands = list(ins.operands)
+        self.combine = self.result = self.vote = None
+        if self.kind == "red":
+            self.combine = parts[1]
+            self.result = bind.put(operands.pop(0))
+            self.vote = bind.predicate(operands.pop())
+            bind.partial = bind.defs
+        elif self.kind not in ("sync", "arrive"):
+            raise bind.unsupported()
+        self.number = bind.integer(operands[0], "u32")
+        self.count = bind.integer(operands[1], "u32") if len(operands) > 1 else None
+        self.votes: np.ndarray | None = None
+
+    def arrive(self, m: Chunk, block: CodeBlock, group: Group, converged: bool) -> bool:
+        """True when the group may walk on at once; otherwise it has been put where it belongs."""
+        number, count = self.number(m), self.count(m) if self.count else 0
+        if self.kind == "red":
+            held = self.votes
+            if held is None or held.shape != (m.B, m.T):
+                held = np.zeros((m.B, m.T), bool)
+            lanes = m.lanes_of(group.mask)
+            self.votes = np.where(lanes, np.broadcast_to(self.vote(m), (m.B, m.T)), held)
+        simple = type(number) is int and type(count) is int
+        if converged and simple and self.kind != "arrive" and number not in m.barriers:
+            living = m.T if m.alive is None else 0
+            if count in (0, living):
+                if m.sanitizer is not None:
+                    m.sanitizer.barrier(number, m.lanes_of(group.mask), np.ones(m.B, bool))
+                if self.kind == "red":
+                    m.keep = 0
+                    self.release(m, m.lanes_of(group.mask), m.lanes_of(group.mask))
+                return True
+        lanes = m.lanes_of(group.mask)
+        numbers, counts = m.addresses(number), m.addresses(count)
+        for value in np.unique(numbers[lanes]).tolist():
+            here = lanes & (numbers == value)
+            state = m.barriers.setdefault(value, BarrierState(value, m))
+            rows = here.any(axis=1)
+            state.expected[rows] = np.where(here, counts, 0).max(axis=1)[rows]
+            if self.kind == "arrive":
+                state.arrived += here.reshape(m.B, -1, 32).any(axis=2).sum(axis=1) * 32
+                m.runs[block.index][0] += m._warps(here)
+                m.runs[block.index][1] += int(np.count_nonzero(here))
+                if m.sanitizer is not None:
+                    m.sanitizer.barrier_arrive(value, here)
+            else:
+                state.wait(m, block, here)
+        if self.kind == "arrive":
+            m._stand(block.targets[0], group)
+        for value in np.unique(numbers[lanes]).tolist():
+            if value in m.barriers:
+                m.barriers[value].complete(m)
+        return False
+
+    def release(self, m: Chunk, mask: np.ndarray, lanes: np.ndarray) -> None:
+        """Gives `bar.red` its result, over all the lanes that met."""
+        if self.kind != "red":
+            return
+        votes = self.votes & lanes
+        yes = votes.sum(axis=1, keepdims=True)
+        if self.combine == "popc":
+            value = Affine(Pattern(yes.astype(np.int64), 0, m.T))
+        elif self.combine == "and":
+            value = yes == lanes.sum(axis=1, keepdims=True)
+        else:
+            value = yes > 0
+        keep, m.keep = m.keep, ALL
+        self.result(m, value, mask)
+        m.keep = keep
+
+
+def _ranges(lanes: np.ndarray) -> str:
+    """[1,1,1,0,1] as "0-2,4"."""
+    found, numbers = [], np.flatnonzero(lanes).tolist()
+    for lane in numbers:
+        if found and found[-1][1] == lane - 1:
+            found[-1][1] = lane
+        else:
+            found.append([lane, lane])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
+
+
+# --- Special registers ------------------------------------------------------------------------------
+
+
+def _special(m: Chunk, name: str) -> Value:
+    root, _, axis = name.partition(".")
+    axis_number = "xyz".find(axis) if axis else 0
+    if root == "tid":
+        return _thread_axis(m, axis_number)
+    if root == "ntid":
+        return m.launch.block[axis_number]
+    if root in ("ctaid", "clusterid"):
+        return _pattern(m.blocks[:, axis_number][:, None].astype(np.int64))
+    if root in ("nctaid", "nclusterid"):
+        return m.launch.grid[axis_number]
+    if root == "laneid":
+        return _pattern(np.arange(m.T, dtype=np.int64)[None, :] % 32)
+    if root == "warpid":
+        return _pattern(np.arange(m.T, dtype=np.int64)[None, :] // 32)
+    if root.startswith("lanemask_"):
+        lane = np.arange(m.T, dtype=np.int64)[None, :] % 32
+        below = (1 << lane) - 1
+        kinds = {
+            "eq": 1 << lane,
+            "lt": below,
+            "le": below | (1 << lane),
+            "gt": 0xFFFFFFFF & ~(below | (1 << lane)),
+            "ge": 0xFFFFFFFF & ~below,
+        }
+        return _pattern(kinds[root[9:]])
+    constants = {
+        "nwarpid": m.T // 32,
+        "smid": 0,
+        "nsmid": 1,
+        "gridid": 0,
+        "cluster_ctaid": 0,
+        "cluster_nctaid": 1,
+        "cluster_ctarank": 0,
+        "cluster_nctarank": 1,
+        "is_explicit_cluster": False,
+        "dynamic_smem_size": m.launch.dynamic_bytes,
+        "total_smem_size": m.launch.shared_bytes,
+        "aggr_smem_size": m.launch.shared_bytes,
+        "current_graph_exec": 0,
+    }
+    return constants.get(root, 0)
+
+
+def _thread_axis(m: Chunk, axis: int) -> Value:
+    bx, by, _ = m.launch.block
+    thread = np.arange(m.T, dtype=np.int64)[None, :]
+    # lanes past the end of the block never run; give them the coordinates of its last thread
+    thread = np.minimum(thread, m.threads - 1)
+    return _pattern((thread % bx, thread // bx % by, thread // (bx * by))[axis])
+
+
+def _pattern(array: np.ndarray) -> Value:
+    lo, hi = int(array.min()), int(array.max())
+    if lo == hi:
+        return lo
+    found = Pattern(array, lo, hi)
+    found._tight = True
+    return Affine(found)

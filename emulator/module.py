@@ -1,0 +1,290 @@
+"""Modules and launches: PTX text in, NumPy arrays updated, a Trace out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from . import opcodes
+from .decode import PARAM_ADDRESS, Code, Decoder
+from .machine import Chunk
+from .memory import SHARED_LIMIT, AddressSpace, Buffer
+from .ptx import WIDTHS, Function, Variable, parse
+from .sanitizer import Report
+from .trace import Row, Trace
+
+CHUNK_THREADS = 16384  # so that an instruction's operands stay in a core's cache
+MAX_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+_KINDS = {"f": "a float", "s": "a signed integer", "u": "an unsigned integer", "b": "any type"}
+
+
+class Module:
+    """A loaded PTX module. Its `.global` and `.const` variables live as long as it does.
+
+    ptx: the text of a module. Raises PtxError, which names the PTX line. Instructions are checked when
+    an entry is first launched (or asked for with `entry`), so that an unsupported one elsewhere in
+    the module does no harm.
+    """
+
+    def __init__(self, ptx: str | bytes):
+        if isinstance(ptx, bytes):
+            ptx = ptx.decode()
+        self.program = parse(ptx.rstrip("\0"))
+        self._codes: dict[str, Code] = {}
+        self._memory = AddressSpace()
+        self._variables: dict[str, Buffer] = {}
+        for variable in [*self.program.variables.values(), *self._inside_functions()]:
+            if variable.space in ("global", "const") and variable.name not in self._variables:
+                data = np.zeros(max(variable.size, 1), np.uint8)
+                data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
+                self._variables[variable.name] = self._memory.add(variable.name, data)
+        for variable in self.program.variables.values():
+            for offset, width, symbol in variable.pointers:
+                target = self._variables.get(symbol.name)
+                if target is not None:  # addresses of functions stay 0
+                    address = (target.start + symbol.offset).to_bytes(8, "little")[:width]
+                    data = self._variables[variable.name].bytes
+                    data[offset : offset + width] = np.frombuffer(address, np.uint8)
+
+    def _inside_functions(self) -> list[Variable]:
+        return [
+            v
+            for f in self.program.functions.values()
+            for v in f.variables
+            if v.space in ("global", "const")
+        ]
+
+    @property
+    def entries(self) -> list[str]:
+        """The kernels' names."""
+        return [name for name, function in self.program.functions.items() if function.is_entry]
+
+    def variable(self, name: str) -> np.ndarray:
+        """A `.global` or `.const` variable's bytes, (size,) uint8; writing them changes the variable."""
+        if name not in self._variables:
+            raise KeyError(
+                f"no module variable {name!r}; there are {', '.join(self._variables) or 'none'}"
+            )
+        return self._variables[name].bytes
+
+    def entry(self, name: str) -> Code:
+        """Decodes an entry. Raises Unsupported for an instruction that this machine does not have."""
+        if name not in self._codes:
+            self._codes[name] = self._decode(self._function(name))
+        return self._codes[name]
+
+    def _function(self, name: str) -> Function:
+        function = self.program.functions.get(name)
+        if function is None or not function.is_entry:
+            raise ValueError(
+                f"no entry {name!r}; this module has {', '.join(self.entries) or 'none'}"
+            )
+        return function
+
+    def _decode(self, function: Function) -> Code:
+        table = {**opcodes.OPCODES}
+        addresses = {name: buffer.start for name, buffer in self._variables.items()}
+        return Decoder(self.program, function, addresses, table, opcodes.BARRIER).decode()
+
+    def launch(
+        self,
+        entry: str,
+        grid: Sequence[int] | int,
+        block: Sequence[int] | int,
+        args: Sequence,
+        shared_bytes: int = 0,
+        *,
+        blocks: Iterable[Sequence[int]] | None = None,
+        count: bool = True,
+        sanitize: bool = True,
+        record: int = 256,
+        progress: bool | None = None,
+    ) -> Trace:
+        """Runs a kernel to its end.
+
+        grid, block: up to three extents, x first. args: one for each parameter; a C-contiguous NumPy
+        array is a device buffer, updated in place; a NumPy scalar (or bytes, for a struct) goes by
+        value and must have the parameter's size; a Python int or float takes the parameter's type.
+        shared_bytes: dynamic shared memory. blocks: run only these blocks, [(x, y, z), ...]. count:
+        False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
+        record: how many sample accesses to keep for each instruction. progress: show progress on
+        stderr after two seconds; None means where stderr is a terminal.
+
+        Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
+        Misaligned, Deadlock, BarrierDivergence and Trap from the kernel.
+        """
+        code = self.entry(entry)
+        return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), args, shared_bytes,
+                      count, sanitize, record).run(blocks, progress)  # fmt: skip
+
+
+def _triple(extents, what: str) -> tuple[int, int, int]:
+    values = (extents,) if isinstance(extents, int | np.integer) else tuple(extents)
+    if not 1 <= len(values) <= 3 or any(int(v) != v or v < 1 for v in values):
+        raise ValueError(f"{what} is one to three positive integers, not {extents!r}")
+    return tuple(int(v) for v in (*values, 1, 1)[:3])
+
+
+class Launch:
+    """One kernel launch; what its chunks share."""
+
+    def __init__(
+        self, module, code: Code, grid, block, args, shared_bytes, count, sanitize, record
+    ):
+        self.module, self.code, self.grid, self.block = module, code, grid, block
+        self.counting, self.record = count, record
+        self._check_shape(shared_bytes)
+        self.dynamic_bytes = int(shared_bytes)
+        self.shared_bytes = code.shared_static + self.dynamic_bytes
+        self.space = AddressSpace()
+        for buffer in module._memory.buffers:
+            self.space.buffers.append(buffer)
+            self.space.starts.append(buffer.start)
+        self.space.free = module._memory.free
+        self.params = self._bind(args)
+        parameters = Buffer(
+            "the parameters", PARAM_ADDRESS, np.frombuffer(bytearray(self.params), np.uint8)
+        )
+        self.space.buffers.insert(0, parameters)
+        self.space.starts.insert(0, parameters.start)
+        self.rows = {
+            index: Row(
+                ins.opcode, ins.line, ins.text,
+                ins.location.frames()[0] if ins.location else None,
+                ins.location.frames() if ins.location else (),
+            )
+            for index, ins in sorted(code.instructions.items())
+        }  # fmt: skip
+        self.report = Report() if sanitize else None
+
+    def _check_shape(self, shared_bytes) -> None:
+        function, threads = self.code.function, int(np.prod(self.block))
+        if threads > MAX_THREADS:
+            raise ValueError(f"block {self.block} has {threads} threads; the most is {MAX_THREADS}")
+        if self.block[2] > 64:
+            raise ValueError(f"block {self.block}: the z extent is at most 64")
+        for axis, extent, most in zip("xyz", self.grid, MAX_GRID, strict=True):
+            if extent > most:
+                raise ValueError(f"grid {self.grid}: the {axis} extent is at most {most}")
+        if function.reqntid and function.reqntid != self.block:
+            raise ValueError(f"{function.name} requires block {function.reqntid}, not {self.block}")
+        if function.maxntid and threads > int(np.prod(function.maxntid)):
+            raise ValueError(
+                f"{function.name} was compiled for at most {int(np.prod(function.maxntid))} threads a block "
+                f"(__launch_bounds__); block {self.block} has {threads}"
+            )
+        total = self.code.shared_static + int(shared_bytes)
+        if shared_bytes < 0 or total > SHARED_LIMIT:
+            raise ValueError(
+                f"{function.name} would use {total} bytes of shared memory a block "
+                f"({self.code.shared_static} static, {shared_bytes} dynamic); the most is {SHARED_LIMIT}"
+            )
+
+    def _bind(self, args) -> bytes:
+        """The parameter bytes; maps every array."""
+        params = self.code.params
+        if len(args) != len(params):
+            raise TypeError(
+                f"{self.code.function.name} takes {len(params)} arguments, not {len(args)}"
+            )
+        data = bytearray(max((offset + size for _, offset, size, _ in params), default=0))
+        mapped: list[tuple[np.ndarray, Buffer]] = []
+        for number, (arg, (name, offset, size, kind)) in enumerate(zip(args, params, strict=True)):
+            data[offset : offset + size] = self._argument(number, arg, name, size, kind, mapped)
+        return bytes(data)
+
+    def _argument(self, number: int, arg, name: str, size: int, kind: str, mapped) -> bytes:
+        where = f"argument {number} ({name}, .{kind}{f'[{size}]' if size != WIDTHS[kind] else ''})"
+        if isinstance(arg, np.ndarray) and arg.ndim == 0 and arg.dtype.names:
+            arg = arg[()]
+        if isinstance(arg, np.ndarray):
+            if size != 8:
+                raise TypeError(f"{where} is {size} bytes, by value; an array is a pointer")
+            if not arg.flags.c_contiguous:
+                raise ValueError(
+                    f"{where}: arrays must be C-contiguous; pass np.ascontiguousarray(...)"
+                )
+            if not arg.flags.writeable:
+                raise ValueError(f"{where}: this array is read-only; pass a copy")
+            for known, buffer in mapped:
+                if known is arg:
+                    return buffer.start.to_bytes(8, "little")
+            flat = arg.reshape(-1).view(np.uint8) if arg.size else np.zeros(0, np.uint8)
+            buffer = self.space.add(f"argument {number}", flat)
+            mapped.append((arg, buffer))
+            return buffer.start.to_bytes(8, "little")
+        if arg is None:
+            arg = np.uint64(0)
+        if isinstance(arg, bytes | bytearray | np.generic):
+            raw = arg.tobytes() if isinstance(arg, np.generic) else bytes(arg)
+            if len(raw) != size:
+                raise TypeError(f"{where} takes {size} bytes; {type(arg).__name__} has {len(raw)}")
+            if (isinstance(arg, np.floating) and kind[0] in "us") or (
+                isinstance(arg, np.integer) and kind[0] == "f"
+            ):
+                raise TypeError(f"{where} takes {_KINDS[kind[0]]}, not {type(arg).__name__}")
+            return raw
+        if isinstance(arg, bool | int | float) and size == WIDTHS[kind]:
+            if kind[0] == "f":
+                return np.dtype(f"f{size}").type(arg).tobytes()
+            if isinstance(arg, float):
+                raise TypeError(
+                    f"{where} takes {_KINDS[kind[0]]}; pass np.float32(...), not a Python float"
+                )
+            if not -(1 << 8 * size - 1) <= arg < 1 << 8 * size:
+                raise ValueError(f"{where}: {arg} does not fit")
+            return (int(arg) & (1 << 8 * size) - 1).to_bytes(size, "little")
+        raise TypeError(
+            f"{where}: pass a NumPy array, a NumPy scalar or bytes, not {type(arg).__name__}"
+        )
+
+    def run(self, blocks, progress) -> Trace:
+        started = time.perf_counter()
+        coordinates = self._coordinates(blocks)
+        lanes = -(-int(np.prod(self.block)) // 32) * 32
+        size = max(1, CHUNK_THREADS // lanes)
+        show = sys.stderr.isatty() if progress is None else progress
+        shown = False
+        for start in range(0, len(coordinates), size):
+            chunk = Chunk(self, self.code, coordinates[start : start + size], start == 0)
+            chunk.run()
+            chunk.finish()
+            if show and time.perf_counter() - started > 2:
+                done = min(start + size, len(coordinates))
+                share = done / len(coordinates)
+                seconds = time.perf_counter() - started
+                print(
+                    f"\r{self.code.function.name}: {done} of {len(coordinates)} blocks ({share:.0%}), "
+                    f"{seconds:.0f} s, about {seconds / share - seconds:.0f} s to go   ",
+                    end="", file=sys.stderr, flush=True,
+                )  # fmt: skip
+                shown = True
+        if shown:
+            print(file=sys.stderr)
+        rows = [row for row in self.rows.values() if row.warps]
+        return Trace(
+            self.code.function.name, self.grid, self.block, rows,
+            self.report.hazards if self.report else None, self.counting, len(coordinates),
+            time.perf_counter() - started,
+        )  # fmt: skip
+
+    def _coordinates(self, blocks) -> np.ndarray:
+        gx, gy, gz = self.grid
+        if blocks is None:
+            index = np.arange(gx * gy * gz)
+            return np.stack([index % gx, index // gx % gy, index // (gx * gy)], axis=1)
+        chosen = np.array([_coordinate(block) for block in blocks], np.int64).reshape(-1, 3)
+        if len(chosen) == 0:
+            raise ValueError("blocks: none were chosen")
+        if (chosen < 0).any() or (chosen >= self.grid).any():
+            raise ValueError(f"blocks: {chosen.tolist()} are not all inside grid {self.grid}")
+        return chosen
+
+
+def _coordinate(block) -> tuple[int, int, int]:
+    values = (block,) if isinstance(block, int | np.integer) else tuple(block)
+    return tuple(int(v) for v in (*values, 0, 0)[:3])
