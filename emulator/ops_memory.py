@@ -194,7 +194,7 @@ def _load_parameter(puts, at: int, width: int, kind: str):
 
 
 def st(ins, bind):
-    kind, dtype, lanes = _elements(ins, bind)
+    _, dtype, lanes = _elements(ins, bind)
     operand, sources = ins.operands[0], _items(ins.operands[1])
     if len(sources) != lanes:
         raise bind.error(f"{lanes} sources expected")

@@ -519,7 +519,7 @@ class _Parser:
                 if token[0].isdigit():
                     numbers.append(_integer(token))
             if word in ("maxntid", "reqntid"):
-                limits[word] = tuple((numbers + [1, 1, 1])[:3])
+                limits[word] = tuple([*numbers, 1, 1, 1][:3])
             elif word == "pragma":
                 self.accept(";")
         if self.accept(";"):
@@ -564,7 +564,7 @@ class _Body:
         p.expect("{")
         self.find_labels(scope)
         while not p.accept("}"):
-            kind, word, line = p.tokens[p.at]
+            kind, word, _ = p.tokens[p.at]
             if kind == "end":
                 p.fail("this { is never closed", opened)
             if word == "{":
@@ -605,10 +605,10 @@ class _Body:
                 depth == 1
                 and kind == "word"
                 and p.tokens[at + 1][1] == ":"
+                and p.tokens[at + 1][2] == p.tokens[at][2]
                 and word not in scope.names
             ):
-                if p.tokens[at + 1][2] == p.tokens[at][2]:
-                    p.declare(scope, word)
+                p.declare(scope, word)
             at += 1
 
     def label(self, scope: _Scope, word: str) -> None:
@@ -790,7 +790,7 @@ class _Body:
         unique = self.resolve(scope, word)
         if unique in self.registers:
             return Reg(unique)
-        stem, _, lane = word.rpartition(".")
+        stem, _, _ = word.rpartition(".")
         if word[0] == "%":
             root = word[1:].split(".")[0]
             if root in SPECIALS or re.fullmatch(r"(envreg|pm|reserved_smem_offset_)\w*", root):
