@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .build import build
+from .build import build, check_arch
 from .errors import BuildError, UnsupportedGPU
 from .rungs import ARCHITECTURES, RUNGS, find
 from .table import table
@@ -54,6 +54,8 @@ def run_bench(options) -> int:
 
 def run_build(options) -> int:
     names = options.rungs or [name for name, rung in RUNGS.items() if rung.path]
+    for arch in options.arch:
+        check_arch(arch)
     rows, bad = [], 0
     for name in names:
         rung = find(name)

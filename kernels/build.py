@@ -115,7 +115,7 @@ def build(
     arch = normal_arch(arch)
     text, name, macros = _resolve(source, dict(macros or {}), name, arch)
     nvrtc = compiler()
-    _check_arch(arch, nvrtc)
+    check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
     headers = _local_headers(text)
     flags = [
@@ -171,6 +171,17 @@ def normal_arch(arch: int | str | None = None) -> str:
     return str(arch).removeprefix("sm_").removeprefix("compute_")
 
 
+def check_arch(arch: int | str) -> None:
+    """ValueError, with the architectures there are, for one that this NVRTC does not know."""
+    nvrtc = compiler()
+    known = nvrtc.architectures()
+    number = re.fullmatch(r"(\d+)[af]?", str(arch))
+    if number is None or (known and int(number[1]) not in known):
+        names = ", ".join(map(str, known))
+        version = f"{nvrtc.major}.{nvrtc.minor}"
+        raise ValueError(f"no architecture sm_{arch}: NVRTC {version} compiles for {names}")
+
+
 def cache_folder() -> Path:
     """Where builds and tuning results are kept: `$XDG_CACHE_HOME/gemm-ladder`, else
     `~/.cache/gemm-ladder`.
@@ -197,16 +208,6 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
             source = FOLDER / source
         return source.read_text(), name or source.name, macros
     return source, name or "kernel.cu", macros
-
-
-def _check_arch(arch: str, nvrtc) -> None:
-    known = nvrtc.architectures()
-    number = re.fullmatch(r"(\d+)[af]?", arch)
-    if number is None or (known and int(number[1]) not in known):
-        names = ", ".join(map(str, known))
-        raise ValueError(
-            f"no architecture sm_{arch}: NVRTC {nvrtc.major}.{nvrtc.minor} compiles for {names}"
-        )
 
 
 def _local_headers(text: str) -> dict[str, str]:

@@ -36,7 +36,7 @@ class Parameter:
 
     def describe(self) -> str:
         if self.bytes == 8:
-            return "an array (a 64-bit pointer)"
+            return "an array (or a 64-bit NumPy number)"
         return f"a {8 * self.bytes}-bit {'float' if self.kind == 'f' else 'integer'}"
 
 
@@ -109,9 +109,8 @@ def _arguments(build: Build, entry: str, args: Sequence) -> list:
 
 
 def _argument(position: int, value, parameter: Parameter | None, entry: str):
-    if isinstance(value, bool | int) and not isinstance(value, np.generic):
-        wide = parameter is not None and parameter.bytes == 8
-        value = np.int64(value) if wide else np.int32(value)
+    if isinstance(value, int) and not isinstance(value, np.generic):
+        value = np.int32(value)
     elif isinstance(value, float) and not isinstance(value, np.generic):
         value = np.float32(value)
     is_array = hasattr(value, "__array_interface__") and not isinstance(value, np.generic)
@@ -120,12 +119,17 @@ def _argument(position: int, value, parameter: Parameter | None, entry: str):
         raise ValueError(
             f"{entry}, argument {position}: the array is not contiguous; copy it first"
         )
-    if parameter is not None:
-        fits = parameter.bytes == (8 if is_array else value.dtype.itemsize)
-        if not fits or (not is_array and (parameter.kind == "f") != (value.dtype.kind == "f")):
-            given = "an array" if is_array else f"{value!r}"
-            raise ValueError(f"{entry}, argument {position}: {given}, needs {parameter.describe()}")
+    if parameter is not None and not _fits(value, is_array, parameter):
+        given = "an array" if is_array else repr(value)
+        raise ValueError(f"{entry}, argument {position}: {given}, needs {parameter.describe()}")
     return value
+
+
+def _fits(value, is_array: bool, parameter: Parameter) -> bool:
+    if is_array:
+        return parameter.bytes == 8
+    same_kind = (parameter.kind == "f") == (value.dtype.kind == "f")
+    return same_kind and parameter.bytes == value.dtype.itemsize
 
 
 def _on_gpu(value) -> bool:

@@ -1,0 +1,112 @@
+"""Every rung is right on the emulator, and kernels made wrong are caught."""
+
+import pytest
+
+from kernels import RUNGS, build, find
+from kernels.check import SCALARS, check, check_one, edge_sizes
+
+CUDA = [rung for rung in RUNGS.values() if rung.path is not None]
+SETTINGS = [
+    pytest.param(rung.name, setting, id="-".join([rung.name, *map(str, setting)]))
+    for rung in CUDA
+    for setting in rung.configurations()
+]
+FALLBACK = [
+    rung.name for rung in CUDA if rung.min_arch <= 75 and "ptx.cuh" in rung.path.read_text()
+]
+
+
+@pytest.mark.parametrize(("name", "setting"), SETTINGS)
+def test_right_around_every_tile_edge(name, setting):
+    for turn, size in enumerate(edge_sizes(name, setting, 80)):
+        found, hazards = check_one(name, size, setting, *SCALARS[turn % 2])
+        assert found.ok, f"{size}: {found}"
+        assert not hazards, f"{size}: {hazards[0]}"
+
+
+@pytest.mark.parametrize("name", FALLBACK)
+def test_right_on_a_gpu_without_sm_80_instructions(name):
+    size = edge_sizes(name, None, 75)[2]
+    found, hazards = check_one(name, size, None, *SCALARS[1], arch=75)
+    assert found.ok and not hazards
+
+
+def test_sizes_surround_the_tiles():
+    sizes = edge_sizes("coarsened_1d", {"BM": 64, "BN": 32, "BK": 8})
+    assert (1, 1, 1) in sizes
+    assert {63, 65, 129} <= {m for m, _, _ in sizes}
+    assert {31, 33, 65} <= {n for _, n, _ in sizes}
+    assert {9, 15} <= {k for _, _, k in sizes}
+
+
+# (rung, size, what to write, what to write instead): each a mistake that people make.
+WRONG = {
+    "a transposed index": ("naive", (40, 35, 33), "B[k * N + col]", "B[col * N + k]"),
+    "rows and columns swapped": ("naive", (40, 35, 33), "row * K + k", "col * K + k"),
+    "no edge guard": ("naive", (40, 35, 33), "if (row >= M || col >= N) return;", ""),
+    "last k left out": ("naive", (40, 35, 33), "k < K", "k < K - 1"),
+    "alpha forgotten": ("naive", (40, 35, 33), "alpha * sum", "sum"),
+    "C read though beta is 0": ("naive", (40, 35, 33), "beta == 0.0f ? alpha * sum :", ""),
+    "elements left out": ("naive", (40, 35, 33), "row >= M", "row >= M - 1"),
+    "no barrier after the load": (
+        "tiled",
+        (40, 35, 70),
+        "    __syncthreads();\n        // [/load]",
+        "",
+    ),
+    "no barrier after the products": (
+        "tiled",
+        (40, 35, 70),
+        "    __syncthreads();\n        // [/compute]",
+        "",
+    ),
+    "a barrier that half a block skips": (
+        "tiled",
+        (40, 35, 70),
+        "__syncthreads();\n        // [/load]",
+        "if (tile_row < 16) __syncthreads();\n        // [/load]",
+    ),
+    "stale tile beyond the edge": ("tiled", (40, 35, 70), "a_col < K ?", "true ?"),
+    "tile transposed on one side": ("tiled", (40, 35, 70), "As[tile_row][k]", "As[k][tile_row]"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_wrong_kernel_is_caught(mistake):
+    name, size, right, wrong = WRONG[mistake]
+    rung = find(name)
+    text = rung.path.read_text()
+    assert right in text, "the mistake no longer applies to the source"
+    defines = "".join(f"#define {k} {v}\n" for k, v in rung.resolve().items())
+    built = build(defines + text.replace(right, wrong, 1), arch=80, name=rung.file)
+    assert _caught(name, size, built), f"{mistake}: not caught"
+
+
+def _caught(name, size, built) -> bool:
+    for scalars in SCALARS:
+        try:
+            found, hazards = check_one(name, size, None, *scalars, built=built)
+        except Exception as error:
+            # The emulator's own errors: out of bounds, divergent barrier, deadlock.
+            assert type(error).__module__.startswith("emulator"), repr(error)
+            return True
+        if not found.ok or hazards:
+            return True
+    return False
+
+
+def test_the_unchanged_source_is_not_caught():
+    rung = find("tiled")
+    defines = "".join(f"#define {k} {v}\n" for k, v in rung.resolve().items())
+    built = build(defines + rung.path.read_text(), arch=80, name=rung.file)
+    assert not _caught("tiled", (40, 35, 70), built)
+
+
+def test_the_table_says_what_was_checked(capsys):
+    rows = check(["cpu", "naive", "cublas"], sizes=[(5, 6, 7), (33, 1, 2)], machines=["emulator"])
+    assert [row.rung for row in rows] == ["cpu", "naive", "cublas"]
+    assert all(row.ok for row in rows)
+    assert rows[1].sizes == 2 and 0 < rows[1].worst < 1
+    assert rows[2].skipped
+    printed = capsys.readouterr().out
+    assert "naive" in printed and "ok" in printed and "needs a GPU" in printed
