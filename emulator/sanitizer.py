@@ -15,8 +15,9 @@ settles almost every access at the cost of one gather: what is older is ordered 
 the rest is looked at lane by lane. Kernels that synchronise with block-wide barriers alone keep one
 reader for each granule; with `by_warp` there is one for each warp.
 
-Not reported: lanes of one instruction that write one address, and atomics and volatile accesses
-among each other. Not modelled: order through flags in memory.
+Atomics and volatile, relaxed, acquire and release accesses are *strong*: they do not race with each
+other, and a strong read is ordered after the strong writes of its address (in kernels that hold any
+strong access but plain atomics). Lanes of one instruction that write one address are not reported.
 """
 
 from collections import deque
@@ -28,6 +29,8 @@ _WARP = (
     1 << 16
 )  # a granule's readers: a thread, `_WARP + warp` for lanes of one warp, or `_SEVERAL`
 _SEVERAL = 1 << 20
+_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_FLAGS = 8  # different addresses of one strong access that may carry order between warps
 _REMEMBERED = 512  # reads whose lanes can still be named in a report
 
 
@@ -95,7 +98,7 @@ def watch(chunk, report):
 
 def _orders_some(ins):
     """Whether an instruction orders some warps of a block but not all."""
-    if "mbarrier" in ins.parts:
+    if "mbarrier" in ins.parts or not _STRONG.isdisjoint(ins.parts):
         return True
     if ins.parts[0] not in ("bar", "barrier") or "warp" in ins.parts or "cluster" in ins.parts:
         return False
@@ -187,6 +190,12 @@ class Shadow:
 
     # --- Accesses ---
 
+    def access(self, chunk, instruction, address, mask, width, kind):
+        """A "load", "store" or "atomic" of the machine."""
+        strong = kind == "atomic" or not _STRONG.isdisjoint(instruction.parts)
+        call = self.read if kind == "load" else self.write
+        call(address, mask, width, instruction, strong)
+
     def read(self, address, mask, width, instruction, strong=False):
         """Lanes read `width` bytes each. strong: atomic, volatile, relaxed or acquire."""
         self._refine(width)
@@ -195,6 +204,8 @@ class Shadow:
         if not len(index):
             return
         now = self._tick(instruction, "strong" if strong else "read")
+        if strong and self.by_warp:
+            self._flags(address, mask, width, self.acquire)
         self.remembered.append((now, address, mask, width))
         written = self.write_time[index]
         suspect = written.min() == 0 or (
@@ -223,6 +234,9 @@ class Shadow:
         if not len(index):
             return
         now = self._tick(instruction, "strong" if strong else "write")
+        if strong and self.by_warp:
+            self._flags(address, mask, width, self.acquire)
+            self._flags(address, mask, width, self.release)
         self._check_write(index, lanes, now, strong)
         self.write_time[index] = now
         self.writer[index] = lanes.thread
@@ -320,6 +334,18 @@ class Shadow:
             target = self.released.setdefault(other, np.zeros_like(source))
             target[blocks] = source[blocks]
             source[blocks] = 0
+
+    def _flags(self, address, mask, width, act):
+        """Order through the few addresses that a strong access names."""
+        lanes, base = self._cached("lanes", address, mask, width, self._lanes)
+        granule = lanes.index + base - lanes.block.astype(np.int64) * self.granules
+        flags = np.unique(granule)
+        if len(flags) <= _FLAGS:
+            for flag in flags.tolist():
+                here = granule == flag
+                warps = np.zeros((self.blocks, self.warps), bool)
+                warps[lanes.block[here], lanes.thread[here] >> 5] = True
+                act(("flag", flag << self.shift), warps)
 
     def _warps_of(self, lanes):
         return lanes.reshape(self.blocks, self.warps, 32).any(axis=2)

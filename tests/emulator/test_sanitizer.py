@@ -290,10 +290,24 @@ def test_atomics_do_not_race_with_each_other(by_warp):
     s.barrier(0, ALL, DONE)
     for _ in range(2):
         s.write(0, None, 4, LATER, strong=True)
-    s.read(0, None, 4, LOAD, strong=True)
     assert not s.report.hazards
-    s.read(0, None, 4, LOAD)
+    s.read(0, lanes(3), 4, LOAD, strong=True)
+    assert not s.report.hazards
+    s.read(0, lanes(0, 1, 2), 4, LOAD)
     assert kinds(s) == ["read-after-write"]
+
+
+def test_a_flag_carries_order_between_warps():
+    for flagged in (True, False):
+        s = shadow(by_warp=True)
+        s.write(2048, lanes(0), 4, STORE)
+        s.barrier(0, ALL, DONE)
+        s.write(THREADS * 4, lanes(0), 4, STORE)
+        if flagged:
+            s.write(2048, lanes(0), 4, STORE, strong=True)
+            s.read(2048, lanes(2), 4, LOAD, strong=True)
+        s.read(THREADS % 32 * 4, lanes(2), 4, LOAD)
+        assert kinds(s) == ([] if flagged else ["read-after-write"])
 
 
 def test_exited_threads_are_not_waited_for():
