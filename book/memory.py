@@ -59,32 +59,36 @@ def traffic(trace) -> dict[str, Traffic]:
 
 
 def show(**traces) -> None:
-    """Prints the traffic of each trace: requests, and sectors or wavefronts a request."""
-    print(f"{'':14}{'':14}{'requests':>10}{'sectors':>10}{'a request':>11}", end="")
-    print(f"{'wavefronts':>12}{'a request':>11}")
-    for rung, trace in traces.items():
-        for name, row in traffic(trace).items():
-            print(f"{rung:14}{name:14}{row.instructions:10,}", end="")
-            print(_pair(row.sectors, row.instructions, 10), end="")
-            print(_pair(row.wavefronts, row.instructions, 12).rstrip())
+    """Prints the traffic of each trace: requests, and sectors or wavefronts, in all and a request."""
+    found = [(rung, traffic(trace)) for rung, trace in traces.items()]
+    units = [
+        unit
+        for unit in ("sectors", "wavefronts")
+        if any(getattr(row, unit) for _, rows in found for row in rows.values())
+    ]
+    print(f"{'':14}{'':14}{'requests':>10}", end="")
+    print("".join(f"{unit:>12}{'a request':>11}" for unit in units))
+    for rung, rows in found:
+        for name, row in rows.items():
+            counts = "".join(_pair(getattr(row, u), row.instructions) for u in units)
+            print(f"{rung:14}{name:14}{row.instructions:10,}{counts}".rstrip())
             rung = ""
 
 
-def _pair(total: int, requests: int, width: int) -> str:
-    return f"{total:{width},}{total / requests:11.3g}" if total else " " * (width + 11)
+def _pair(total: int, requests: int) -> str:
+    return f"{total:12,}{total / requests:11.3g}" if total else " " * 23
 
 
-def first(trace, name: str, warp: int = 0, occurrence: int = 0) -> figures.Access:
-    """One execution by one warp of the first block, to draw: `first(trace, "load B")`.
+def first(trace, name: str, warp: int = 0, row: int = 0) -> figures.Access:
+    """One warp's first execution, in the first block, of an instruction: `first(trace, "load B")`.
 
-    KeyError names the kinds of traffic that there are.
+    row: which of the instructions of this kind, in PTX order. KeyError names the kinds there are.
     """
-    rows = [row for found, row in _named(trace) if found == name]
+    rows = [found for kind, found in _named(trace) if kind == name]
     if not rows:
         raise KeyError(
             f"no {name!r} in this trace; there are {', '.join(traffic(trace))}"
         )
-    samples = [access for row in rows for access in trace.accesses(row, warp)]
-    access = samples[occurrence]
+    access = trace.accesses(rows[row], warp)[0]
     addresses = np.where(access.active, access.addresses, -1)
     return figures.Access(tuple(int(a) for a in addresses), access.width, access.kind)

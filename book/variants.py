@@ -1,0 +1,38 @@
+"""A rung with a few words changed: what would happen if it were written otherwise?"""
+
+from collections.abc import Mapping
+
+import kernels
+from kernels.source import source as without_marks
+
+
+def source(rung: str, *changes: tuple[str, str]) -> str:
+    """The rung's CUDA source with every `(old, new)` change made, one after the other.
+
+    ValueError when a source does not contain what a change would replace.
+    """
+    text = without_marks(rung)
+    for old, new in changes:
+        if old not in text:
+            raise ValueError(f"{rung} does not contain {old!r}")
+        text = text.replace(old, new)
+    return text
+
+
+def without_last(text: str, statement: str) -> tuple[str, str]:
+    """The change that takes the last `statement` out of `text`, for `source` or `build`."""
+    if statement not in text:
+        raise ValueError(f"the source does not contain {statement!r}")
+    return text, "".join(text.rsplit(statement, 1))
+
+
+def build(
+    rung: str,
+    name: str,
+    *changes: tuple[str, str],
+    arch: int | None = 80,
+    macros: Mapping[str, int] | None = None,
+):
+    """Compiles the changed rung, to pass to `gemm(rung, ..., built=...)`. arch None: this machine's."""
+    macros = kernels.find(rung).resolve(macros)
+    return kernels.build(source(rung, *changes), macros, arch=arch, name=name)
