@@ -81,7 +81,7 @@ def accuracy(result, A, B, C, alpha: float, beta: float, types: Types) -> Accura
 
     error = xp.abs(result.astype(xp.float64) - expected)
     ratio = xp.where(xp.isfinite(error), error / bound, xp.inf)
-    index = tuple(int(i) for i in xp.unravel_index(xp.argmax(ratio), ratio.shape))
+    index = divmod(int(xp.argmax(ratio)), ratio.shape[1])
     scale = abs(alpha) * magnitude + xp.abs(old)
     return Accuracy(
         of_bound=float(ratio[index]),

@@ -26,6 +26,7 @@ from .rungs import FOLDER, RUNGS, Rung
 
 DEFAULT_ARCH = 80
 CACHE_FORMAT = 3
+CACHE_ENTRIES = 4000
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 MESSAGE = re.compile(
     r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?(?P<severity>error|warning)[^:]*: (?P<text>.*)$"
@@ -315,6 +316,13 @@ def _read(path: Path) -> Build | None:
         return None
 
 
+def _prune(folder: Path, keep: int = CACHE_ENTRIES) -> None:
+    """Delete the oldest builds beyond `keep`; a search over a tuning space leaves thousands."""
+    builds = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(folder)]
+    for _, path in sorted(builds)[:-keep]:
+        Path(path).unlink(missing_ok=True)
+
+
 def _write(path: Path, built: Build) -> None:
     """Write whole or not at all, so that processes that build the same kernel at once do not meet."""
     stored = {**asdict(built), "cubin": base64.b64encode(built.cubin).decode()}
@@ -325,5 +333,7 @@ def _write(path: Path, built: Build) -> None:
         ) as file:
             json.dump(stored, file)
         os.replace(file.name, path)
+        if path.name.startswith("00"):  # one write in 256
+            _prune(path.parent)
     except OSError:
         pass  # a read-only home costs time, not correctness

@@ -18,7 +18,7 @@ from .machine import gpu
 from .rungs import RUNGS, Rung, Types, find
 from .table import table
 
-SCALARS = ((1.0, 0.0), (-1.25, 0.75))
+SCALARS = ((1.75, 0.0), (-1.25, 0.75))
 GPU_SIZES = ((127, 129, 131), (1, 1000, 257), (1000, 1, 999), (509, 1031, 523), (1024, 1024, 1024))
 
 

@@ -123,13 +123,14 @@ def gemm(
     if rung.machine == "gpu":
         from . import cublas
 
-        return Result(cublas.gemm(A, B, C, alpha, beta), machine="gpu")
+        return Result(_like(A, cublas.gemm(A, B, C, alpha, beta)), machine="gpu")
     if machine == "auto" and hasattr(A, "__cuda_array_interface__"):
         machine = "gpu"
     machine = choose(machine)
     if arch is None and machine == "emulator":
         arch = DEFAULT_ARCH
     how = plan(rung, M, N, K, macros, arch, built)
+    given = A
     xp, A, B, C = _at(machine, A, B, C)
     Mp, Np, Kp = how.padded
     a = _pad(xp, A, Mp, Kp)
@@ -142,7 +143,7 @@ def gemm(
         how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
         how.shared_bytes, machine,
     )  # fmt: skip
-    return Result(c[:M, :N], trace, how, machine)
+    return Result(_like(given, c[:M, :N]), trace, how, machine)
 
 
 def _check_architecture(rung: Rung, arch: str) -> None:
@@ -190,6 +191,15 @@ def _at(machine: str, *arrays):
     import cupy
 
     return cupy, *(None if a is None else cupy.asarray(a) for a in arrays)
+
+
+def _like(given, result):
+    """The result as NumPy where NumPy was given."""
+    return (
+        result.get()
+        if isinstance(given, np.ndarray) and not isinstance(result, np.ndarray)
+        else result
+    )
 
 
 def _pad(xp, array, rows: int, cols: int, copy: bool = False):

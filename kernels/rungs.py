@@ -16,6 +16,7 @@ from .occupancy import LIMITS
 
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
+STATIC_RESERVE = 1024  # bytes left for what a kernel with dynamic tiles declares beside them
 STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32"}
 
 Macros = Mapping[str, int]
@@ -122,7 +123,8 @@ class Rung:
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
             known = LIMITS.get(int(str(arch).rstrip("af")), LIMITS[75])
-            choices = [c for c in choices if self.shared(**c) <= known.shared_per_block] or choices
+            limit = known.shared_per_block - STATIC_RESERVE
+            choices = [c for c in choices if self.shared(**c) <= limit] or choices[-1:]
         return choices[0]
 
     def types(self, macros: Macros | None = None) -> Types:
@@ -276,8 +278,8 @@ LADDER = (
                 "MIN_BLOCKS": 2},
         threads=lambda PRODUCERS, **macros: warp_threads(**macros) + PRODUCERS,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
-        space={"BK": (8, 16, 32), "WM": (64,), "WN": (32, 64), "TM": (8, 16), "TN": (8, 16),
-               "STAGES": (2, 3, 4, 5), "PRODUCERS": (32, 64, 128), "MIN_BLOCKS": (1, 2)},
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "STAGES": (2, 3, 4), "PRODUCERS": (32, 64),
+               "MIN_BLOCKS": (1, 2)},
         valid=lambda BM, BN, BK, STAGES, PRODUCERS, **m: (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 4 * STAGES * BK * (BM + BN) + 24 * STAGES <= STATIC_SHARED
         ),

@@ -7,19 +7,23 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import math
 import multiprocessing
 import os
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .build import Build, build, cache_folder, normal_arch
+from .check import SCALARS, check_one, edge_sizes
 from .errors import BuildError, UnsupportedGPU
+from .gemm import plan
 from .machine import gpu
 from .occupancy import LIMITS, Occupancy, occupancy
 from .rungs import Rung, Types, find
 from .table import progress, table
+from .timing import matrices, measure, rung_launches
 
 
 @dataclass(frozen=True)
@@ -133,29 +137,30 @@ def _judge(rung: Rung, macros: dict, outcome: Build | str, arch: str) -> Candida
 
 
 def _timed(rung: Rung, candidates: list[Candidate], size: tuple[int, int, int]) -> list[Candidate]:
-    from dataclasses import replace
-
-    from .check import check_one, edge_sizes
-    from .timing import matrices, measure, plan, rung_launches
-
-    done = []
+    """Check each kept candidate at an awkward size, then time it; matrices are shared where shapes agree."""
+    done: list[Candidate] = []
+    shapes, sets = None, []
     for candidate in candidates:
         progress(len(done), len(candidates), f"timing {rung.name}")
-        if not candidate.dropped:
-            try:
-                awkward = edge_sizes(rung, candidate.macros)[3]
-                found, _ = check_one(rung, awkward, candidate.macros, -1.25, 0.75, "gpu")
-                if found.ok:
-                    how = plan(rung, *size, candidate.macros)
-                    sets = matrices(how.types, how.shapes())
-                    timing = measure({"rung": rung_launches(how, sets)}, samples=20)["rung"]
-                    candidate = replace(candidate, ms=timing.median, tflops=timing.tflops(*size))
-                else:
-                    candidate = replace(candidate, dropped=f"WRONG: {found}")
-            except (UnsupportedGPU, ValueError) as error:
-                candidate = replace(candidate, dropped=str(error))
-        done.append(candidate)
-    progress(len(done), len(done), f"timing {rung.name}")
+        if candidate.dropped:
+            done.append(candidate)
+            continue
+        try:
+            awkward = edge_sizes(rung, candidate.macros)[3]
+            found, _ = check_one(rung, awkward, candidate.macros, *SCALARS[1], "gpu")
+            how = plan(rung, *size, candidate.macros)
+            if how.shapes() != shapes:
+                shapes, sets = how.shapes(), []
+                sets = matrices(how.types, shapes)
+            timing = measure({"rung": rung_launches(how, sets)}, samples=20)["rung"]
+        except (UnsupportedGPU, ValueError) as error:
+            done.append(replace(candidate, dropped=str(error)))
+            continue
+        if found.ok:
+            done.append(replace(candidate, ms=timing.median, tflops=timing.tflops(*size)))
+        else:
+            done.append(replace(candidate, dropped=f"WRONG: {found}"))
+    progress(len(done), len(candidates), f"timing {rung.name}")
     return done
 
 
@@ -201,8 +206,6 @@ def size_class(size: tuple[int, int, int]) -> str:
     """The power of two nearest to the geometric mean of M, N and K: sizes of one class share their
     best setting.
     """
-    import math
-
     M, N, K = size
     return str(2 ** round(math.log2(M * N * K) / 3))
 

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,14 @@ def test_a_damaged_cache_entry_is_built_again(empty_cache):
     for damage in ("", "{", json.dumps({"ptx": "x"})):
         path.write_text(damage)
         assert build(SCALE, arch=80).report.registers > 0
+
+
+def test_the_oldest_builds_are_forgotten(tmp_path):
+    for age in range(9):
+        (tmp_path / f"{age}.json").write_text("{}")
+        os.utime(tmp_path / f"{age}.json", (1000 - age, 1000 - age))
+    module._prune(tmp_path, keep=4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{age}.json" for age in range(4)]
 
 
 def _registers(_):

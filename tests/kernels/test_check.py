@@ -2,6 +2,7 @@
 
 import pytest
 
+import emulator
 from kernels import RUNGS, build, find
 from kernels.check import SCALARS, check, check_one, edge_sizes
 
@@ -68,6 +69,60 @@ WRONG = {
     ),
     "stale tile beyond the edge": ("tiled", (40, 35, 70), "a_col < K ?", "true ?"),
     "tile transposed on one side": ("tiled", (40, 35, 70), "As[tile_row][k]", "As[k][tile_row]"),
+    "copies waited for, but no barrier": (
+        "async_pipeline",
+        (129, 100, 70),
+        "__syncthreads();  // everybody's",
+        "//",
+    ),
+    "a stage too many left in flight": (
+        "async_pipeline",
+        (129, 100, 70),
+        "wait_prior<STAGES - 2>",
+        "wait_prior<STAGES - 1>",
+    ),
+    "swizzled on one side only": (
+        "mma_swizzled",
+        (129, 100, 70),
+        "panel_offset(a_row + row, a_chunk)",
+        "(a_row + row) * ROW_BYTES + a_chunk * 16",
+    ),
+    "a fragment not transposed": (
+        "mma_swizzled",
+        (129, 100, 70),
+        "ldmatrix_x4_trans(b[n]",
+        "ldmatrix_x4(b[n]",
+    ),
+    "the other stage multiplied": (
+        "mma_swizzled",
+        (129, 100, 70),
+        "multiply(stage);",
+        "multiply(stage ^ 1);",
+    ),
+    "copies not waited for": (
+        "mma_swizzled",
+        (129, 100, 70),
+        "cp_async_wait<0>",
+        "cp_async_wait<1>",
+    ),
+    "a stage refilled while others read it": (
+        "mma_swizzled",
+        (129, 100, 70),
+        "__syncthreads();     // now",
+        "//",
+    ),
+    "a full stage not waited for": (
+        "mma_multistage",
+        (129, 264, 200),
+        "barrier_wait(&full[stage], phase);",
+        "",
+    ),
+    "an empty stage not waited for": (
+        "mma_multistage",
+        (129, 264, 600),
+        "if (load_phase > 0) barrier_wait(&empty[load_stage], load_phase - 1);",
+        "",
+    ),
 }
 
 
@@ -77,7 +132,7 @@ def test_a_wrong_kernel_is_caught(mistake):
     rung = find(name)
     text = rung.path.read_text()
     assert right in text, "the mistake no longer applies to the source"
-    defines = "".join(f"#define {k} {v}\n" for k, v in rung.resolve().items())
+    defines = "".join(f"#define {k} {v}\n" for k, v in rung.resolve(arch=80).items())
     built = build(defines + text.replace(right, wrong, 1), arch=80, name=rung.file)
     assert _caught(name, size, built), f"{mistake}: not caught"
 
@@ -88,7 +143,7 @@ def _caught(name, size, built) -> bool:
             found, hazards = check_one(name, size, None, *scalars, built=built)
         except Exception as error:
             # The emulator's own errors: out of bounds, divergent barrier, deadlock.
-            assert type(error).__module__.startswith("emulator"), repr(error)
+            assert isinstance(error, emulator.ExecutionError), repr(error)
             return True
         if not found.ok or hazards:
             return True
