@@ -1,4 +1,42 @@
-"""Draws: plain data in, a figure that shows itself out. No input or output, no compiling."""
+"""Draws: plain data in, a figure that shows itself out. No input or output, no compiling.
+
+Every function returns something that a cell can end with. It shows itself as HTML that follows the page's light or
+dark theme, with a title that states the finding, a caption and alt text, and prints as plain text; `.facts` holds the
+numbers that it shows, `.figure` the Matplotlib figure, `.png()` a picture for a README. `title=` and `caption=` replace
+what it says by itself. A ValueError says what cannot be drawn.
+
+From a trace (an `access` is one of `trace.accesses(row)`, a `figures.Access`, or 32 byte addresses; a mapping of names
+to accesses draws them one below the other):
+
+    global_access({"uncoalesced": access, "naive": other})   lanes -> addresses -> 32-byte sectors
+    shared_banks(access, rows="lane" | "wavefront")          lanes x 32 banks, coloured by wavefront, or the reverse
+    annotated_source(trace, text_of_the_cu_file, part="compute")     what each line cost
+    hazard(trace.hazards[0], text_of_the_cu_file)            two accesses that no barrier orders
+
+From sources, macros and layouts:
+
+    diff_source(before, after, ("naive", "tiled"), context=2)
+    tile_picture({"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 4}, atom=None, name="warp_tiled")
+    fragment(SM80_16x8x16_F32F16F16F32_TN, operands="ABC", lane=None)     who holds what of an MMA
+    layout_grid(Layout((8, 8), (8, 1)))                      any layout; color="bank" for shared memory
+    layout_grid(thread_value_layout, (16, 8), cells="tv")    thread and value of each element of a tile
+    swizzle_grid(chunks=4, pad_bytes=16, swizzled=(2, 3, 3))  unpadded, padded and swizzled, side by side
+    pipeline_timeline((1, 2, 4), load=3, compute=1)          a model of stages over time
+
+From measurements:
+
+    ladder(rows, limits={"float32": 66.9}, machine="NVIDIA H100", recorded="2026-11-21", scale="auto")
+    roofline({"naive": (0.5, 1.2)}, bandwidth=3.35, peaks={"FP32": 66.9}, kinds={"naive": "float32"})
+    bars({"clock round everything": 47.3, "events": 0.2}, unit="ms", parts={...}, highlight=[...])
+
+That the reader moves, with or without a kernel, a network or a widget manager (keyword arguments are the start):
+
+    BankExplorer(width=4, row=32, pad=0, cases={"As": access})    CoalescingExplorer(width=4, stride=1, cases=...)
+    TileExplorer(bm=128, bn=128, bk=16)    OccupancyExplorer(threads=256, registers=64, shared=16)
+    FragmentExplorer(lane=5)               SwizzleExplorer(b=2, m=3, s=3, chunks=4)
+    PipelineExplorer(stages=2, load=3, compute=1)
+    Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through
+"""
 
 from figures.access import Access
 from figures.drawing import Drawing, Listing

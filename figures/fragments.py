@@ -93,7 +93,7 @@ def fragment(
         )
     one = min(lanes) if lane is None else lane
     if set(operands) == set("ABC") and y_low > 150:
-        _holdings(canvas, held, one)
+        _holdings(canvas, held, one, x_right - side - 12)
     counts = {o: len(held[o]) // len({who for who, _ in held[o].values()}) for o in operands}
     m, n, k = atom.shape_mnk
     each = ", ".join(f"{counts[o]} of {o}" for o in operands)
@@ -121,14 +121,14 @@ def fragment(
     )
 
 
-def _holdings(canvas, held, lane):
+def _holdings(canvas, held, lane, room):
     """What one lane holds, in the corner that A and B leave free."""
     canvas.text(4, 14, f"lane {lane} holds", size=13, bold=True)
-    y = 40
+    y, columns = 40, 4 if room > 4 * 94 else 2
     for operand, places in held.items():
         mine = [(value, place) for place, (who, value) in _by_value(places) if who == lane]
-        for at in range(0, len(mine), 4):
-            for column, (value, (row, col)) in enumerate(mine[at : at + 4]):
+        for at in range(0, len(mine), columns):
+            for column, (value, (row, col)) in enumerate(mine[at : at + columns]):
                 color = style.lane_color(lane)
                 canvas.rect(4 + column * 94, y - 9, 24, 18, fill=color)
                 canvas.text(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from figures import style
-from figures.drawing import Listing, number
+from figures.drawing import Listing, number, plural
 
 # column: (heading, colour, what one unit is)
 COLUMNS = {
@@ -26,12 +26,12 @@ _FIELDS = {
 _MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")  # marks the parts of a kernel's source
 
 _CODE_CSS = (
-    ".gl-code{border-collapse:collapse;width:100%;margin:0;font:12.5px/1.5 "
+    ".gl table.gl-code{table-layout:auto;border-collapse:collapse;width:100%;margin:0;font:12.5px/1.5 "
     + style.MONO_CSS
     + ";border:0;background:none}"
     ".gl .gl-code td,.gl .gl-code th{padding:0 .5em;height:22px;border:0;vertical-align:top;text-align:left;background:none;"
     "color:var(--gl-ink);white-space:pre;font-weight:400;font-size:inherit}"
-    ".gl .gl-code tr{background:none;border:0}"
+    ".gl .gl-code tr{background:none!important;border:0}"
     ".gl .gl-code th{font:600 12px/1.6 system-ui,sans-serif;text-align:right;color:var(--gl-muted);padding-bottom:.3em}"
     ".gl .gl-code th:last-child{text-align:left;padding-left:.8em}"
     ".gl .gl-code td.n{color:var(--gl-muted);text-align:right;user-select:none;width:1%;padding-left:0}"
@@ -243,7 +243,7 @@ def diff_source(
         )
         plain.append(f"{mark} {code}".rstrip())
     finding = title or (
-        f"From {names[0]} to {names[1]}: {added} lines added, {removed} removed"
+        f"From {names[0]} to {names[1]}: {plural(added, 'line')} added, {number(removed)} removed"
         if added or removed
         else f"{names[0]} and {names[1]} are the same"
     )

@@ -1,4 +1,4 @@
-// How many blocks one multiprocessor holds, and what stops the next: the rules of the CUDA occupancy calculator.
+// How many blocks one multiprocessor holds, and what stops the next: the rules of CUDA's cuda_occupancy.h.
 const explorer = {
   controls: (data) => [
     { id: "gpu", label: "multiprocessor", words: true, options: Object.keys(data.gpus) },
@@ -10,12 +10,13 @@ const explorer = {
     const gpu = data.gpus[p.gpu];
     const up = (n, unit) => Math.ceil(n / unit) * unit;
     const warps = Math.ceil(p.threads / 32);
-    const byRegisters = Math.floor(Math.floor(65536 / up(p.registers * 32, 256)) / 4) * 4;
+    const perWarp = up(p.registers * 32, 256);
+    const byRegisters = Math.floor(65536 / 4 / perWarp) * 4; // each of the four partitions has its own registers
     const shared = up(p.shared * 1024 + gpu.system, gpu.unit);
     const by = {
       blocks: gpu.blocks,
       warps: Math.floor(gpu.warps / warps),
-      registers: Math.floor(byRegisters / up(warps, 4)),
+      registers: perWarp * up(warps, 4) > 65536 ? 0 : Math.floor(byRegisters / warps),
       "shared memory": p.shared * 1024 > gpu.sharedBlock ? 0 : shared ? Math.floor(gpu.shared / shared) : gpu.blocks,
     };
     const limited = Object.keys(by).reduce((a, b) => (by[b] < by[a] ? b : a));

@@ -6,7 +6,11 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 from tensor_layouts import Layout
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32F16F16F32_TN
+from tensor_layouts.atoms_nv import (
+    SM70_8x8x4_F32F16F16F32_NT,
+    SM80_16x8x8_F32TF32TF32F32_TN,
+    SM80_16x8x16_F32F16F16F32_TN,
+)
 
 import figures
 from figures import style
@@ -21,6 +25,8 @@ DRAWINGS = {
     "roofline": lambda: figures.roofline({"naive": (0.5, 1.2)}, 3.35, {"FP32": 67}),
     "bars": lambda: figures.bars({"a $1$": 3.0, "b": 2.0}),
     "fragment": lambda: figures.fragment(SM80_16x8x16_F32F16F16F32_TN),
+    "fragment of TF32": lambda: figures.fragment(SM80_16x8x8_F32TF32TF32F32_TN),
+    "fragment of Volta": lambda: figures.fragment(SM70_8x8x4_F32F16F16F32_NT, lane=17),
     "layout_grid": lambda: figures.layout_grid(Layout((32, 32), (32, 1))),
     "tile_picture": lambda: figures.tile_picture({"BM": 64, "BN": 64, "BK": 8, "TM": 8, "TN": 4}),
     "pipeline_timeline": lambda: figures.pipeline_timeline((1, 2, 4)),

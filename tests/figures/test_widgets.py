@@ -159,7 +159,7 @@ def test_occupancy_agrees_with_kernels():
     cases = [
         {"gpu": gpu, "threads": threads, "registers": registers, "shared": shared}
         for gpu in GPUS
-        for threads in (32, 96, 256, 1024)
+        for threads in (128, 256, 640, 1024)
         for registers in (16, 41, 64, 128, 255)
         for shared in (0, 1, 33, 99, 227)
     ]
@@ -175,6 +175,14 @@ def test_occupancy_agrees_with_kernels():
             known.warps,
             known.limited_by,
         ), case
+
+
+@node
+def test_registers_of_a_lone_warp_are_not_rounded_up_to_four_warps():
+    """cuda_occupancy.h: blocks by registers are warps that fit, divided by the block's warps."""
+    case = {"gpu": "H100 (sm_90)", "threads": 32, "registers": 64, "shared": 0}
+    (model,) = models(figures.OccupancyExplorer(), [case])
+    assert model["by"]["registers"] == 32
 
 
 @node
