@@ -79,7 +79,7 @@ def watch(chunk, report):
     if not size:
         return None
     names = sorted((start, name) for name, start in chunk.code.shared_symbols.items())
-    ends = [start for start, _ in names[1:]] + [size]
+    ends = [*(start for start, _ in names[1:]), size][: len(names)]  # dynamic memory may go unused
     symbols = [(name, start, end - start) for (start, name), end in zip(names, ends, strict=True)]
     by_warp = any(_orders_some(ins) for ins in chunk.code.instructions.values())
     x, y, _ = chunk.launch.block
