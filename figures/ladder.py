@@ -308,8 +308,8 @@ def roofline(
         canvas.line((px(peak / bandwidth), py(peak)), (right, py(peak)), color=style.INK, lw=2, z=2)
         label = f"{name} {_plain(peak)} TFLOP/s"
         wide = text_width(label, 11.5)
-        canvas.text(right - 4, py(peak) - 10, label, size=11.5, ha="right")
-        taken.append((right - 4 - wide, py(peak) - 18, right, py(peak) + 3))
+        canvas.text(right - 4, py(peak) - 13, label, size=11.5, ha="right")
+        taken.append((right - 4 - wide, py(peak) - 22, right, py(peak) + 3))
     middle = (x_start * tallest / bandwidth) ** 0.5
     angle = math.degrees(math.atan2(py(middle) - py(middle * 2 * 1.0), px(middle * 2) - px(middle)))
     mx, my = px(middle), py(middle * bandwidth)
