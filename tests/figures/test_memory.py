@@ -64,7 +64,7 @@ def test_ldmatrix_serves_eight_rows_a_phase():
 
 
 def test_global_access_shows_the_sectors_that_the_emulator_counts():
-    for access, active in random_accesses(3, 40):
+    for access, active in random_accesses(3, 15):
         drawing = figures.global_access(access)
         addresses = np.maximum(np.array([access.addresses]), 0)
         sectors = global_sectors(addresses, active[None], access.width)[0]
