@@ -28,7 +28,7 @@ here = Path("/content/{name}") if colab else Path.cwd()
 if colab and not here.exists():
     !git clone --quiet --depth 1 {url} {{here}}
     !pip install --quiet -r {{here}}/requirements-colab.txt
-root = next(place for place in [here, *here.parents] if (place / "_config.yml").exists())
+root = next(p for p in [here, *here.parents] if (p / "_config.yml").exists())
 sys.path.insert(0, str(root))\
 """
 
