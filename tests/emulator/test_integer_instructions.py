@@ -1,0 +1,536 @@
+"""Integer instructions against Python's own integers, in all the ways a register can hold a value."""
+
+import numpy as np
+import pytest
+from fragments_of_ptx import TYPES, edges, pairs, run
+
+
+def bits_of(kind):
+    return 8 * np.dtype(TYPES[kind]).itemsize
+
+
+def wrap(value, kind):
+    """A Python int as the type holds it."""
+    bits = bits_of(kind)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if kind[0] == "s" and value >> bits - 1 else value
+
+
+def cut(x, y):
+    """Division towards zero."""
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def binary(opcode, kind, reference, a, b, b_kind=None, result=None):
+    """Checks d = a op b with arrays, with either operand uniform, with both, and with affine addresses."""
+    result, b_kind = result or kind, b_kind or kind
+    x, y = pairs(a, b)
+    expected = np.array(
+        [wrap(reference(int(p), int(q)), result) for p, q in zip(x, y, strict=True)], TYPES[result]
+    )
+    code = f"{opcode} %d, %a, %b;"
+    got = run(code, {"%a": (kind, x), "%b": (b_kind, y)}, {"%d": result})
+    bad = np.flatnonzero(got != expected)
+    assert not bad.size, [(int(x[i]), int(y[i]), int(got[i]), int(expected[i])) for i in bad[:4]]
+    table = expected.reshape(len(a), len(b))
+    for at in (0, len(b) // 2, len(b) - 1):
+        got = run(code, {"%a": (kind, a), "%b": (b_kind, b[at])}, {"%d": result})
+        assert (got == table[:, at]).all(), (opcode, "uniform b", b[at])
+    for at in (0, len(a) // 2, len(a) - 1):
+        got = run(code, {"%a": (kind, a[at]), "%b": (b_kind, b)}, {"%d": result})
+        assert (got == table[at]).all(), (opcode, "uniform a", a[at])
+        got = run(code, {"%a": (kind, a[at]), "%b": (b_kind, b[at % len(b)])}, {"%d": result})
+        assert (got == table[at, at % len(b)]).all(), (opcode, "both uniform")
+
+
+ARITHMETIC = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul.lo": lambda x, y: x * y,
+    "min": min,
+    "max": max,
+}
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("opcode", ARITHMETIC)
+def test_arithmetic(opcode, kind):
+    binary(f"{opcode}.{kind}", kind, ARITHMETIC[opcode], edges(kind, 6), edges(kind, 6, seed=2))
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("opcode", ["div", "rem"])
+def test_division(opcode, kind):
+    def reference(x, y):
+        if y == 0:
+            return -1 if opcode == "div" else x
+        return cut(x, y) if opcode == "div" else x - cut(x, y) * y
+
+    binary(f"{opcode}.{kind}", kind, reference, edges(kind, 6), edges(kind, 6, seed=2))
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32", "u64", "s64"])
+def test_high_product(kind):
+    binary(
+        f"mul.hi.{kind}",
+        kind,
+        lambda x, y: x * y >> bits_of(kind),
+        edges(kind, 6),
+        edges(kind, 6, seed=2),
+    )
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32"])
+def test_wide_product(kind):
+    wide = f"{kind[0]}{2 * bits_of(kind)}"
+    binary(
+        f"mul.wide.{kind}",
+        kind,
+        lambda x, y: x * y,
+        edges(kind, 6),
+        edges(kind, 6, seed=2),
+        result=wide,
+    )
+
+
+@pytest.mark.parametrize("kind", ["u32", "s32"])
+@pytest.mark.parametrize("half", ["lo", "hi"])
+def test_mul24(kind, half):
+    def low(x):
+        x &= 0xFFFFFF
+        return x - (1 << 24) if kind == "s32" and x >> 23 else x
+
+    shift = 0 if half == "lo" else 16
+    binary(
+        f"mul24.{half}.{kind}",
+        kind,
+        lambda x, y: low(x) * low(y) >> shift,
+        edges(kind, 6),
+        edges(kind, 6, seed=2),
+    )
+
+
+@pytest.mark.parametrize("kind", ["b16", "b32", "b64"])
+@pytest.mark.parametrize("opcode", ["and", "or", "xor"])
+def test_logic(opcode, kind):
+    reference = {"and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y}[
+        opcode
+    ]
+    binary(f"{opcode}.{kind}", kind, reference, edges(kind, 6), edges(kind, 6, seed=2))
+
+
+@pytest.mark.parametrize("kind", ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64"])
+def test_shifts_clamp_past_the_width(kind):
+    counts = np.array([0, 1, 7, 15, 16, 31, 32, 33, 63, 64, 65, 1 << 31, (1 << 32) - 1], np.uint32)
+    bits = bits_of(kind)
+    if kind[0] == "b":
+        binary(
+            f"shl.{kind}",
+            kind,
+            lambda x, n: x << n if n < bits else 0,
+            edges(kind, 6),
+            counts,
+            "u32",
+        )
+    binary(f"shr.{kind}", kind, lambda x, n: x >> min(n, 200), edges(kind, 6), counts, "u32")
+
+
+COMPARISONS = {
+    "eq": lambda x, y: x == y, "ne": lambda x, y: x != y, "lt": lambda x, y: x < y,
+    "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("operator", COMPARISONS)
+def test_comparisons(operator, kind):
+    reference = COMPARISONS[operator]
+    code = f"{{ .reg .pred p; setp.{operator}.{kind} p, %a, %b; selp.u32 %d, 1, 0, p; }}"
+    a, b = edges(kind, 6), edges(kind, 6, seed=2)
+    x, y = pairs(a, b)
+    got = run(code, {"%a": (kind, x), "%b": (kind, y)}, {"%d": "u32"})
+    assert (got == [reference(int(p), int(q)) for p, q in zip(x, y, strict=True)]).all()
+    for value in b[::3]:
+        got = run(code, {"%a": (kind, a), "%b": (kind, value)}, {"%d": "u32"})
+        assert (got == [reference(int(p), int(value)) for p in a]).all()
+
+
+def test_unsigned_names_compare_unsigned():
+    x, y = pairs(edges("u32"), edges("u32"))
+    for name, reference in (("lo", "lt"), ("ls", "le"), ("hi", "gt"), ("hs", "ge")):
+        code = f"{{ .reg .pred p; setp.{name}.u32 p, %a, %b; selp.u32 %d, 1, 0, p; }}"
+        got = run(code, {"%a": ("u32", x), "%b": ("u32", y)}, {"%d": "u32"})
+        assert (got == COMPARISONS[reference](x, y)).all()
+
+
+@pytest.mark.parametrize("combine", ["and", "or", "xor"])
+def test_setp_combines_and_has_two_destinations(combine):
+    x, y = pairs(edges("s32"), edges("s32"))
+    code = f"""{{ .reg .pred p, q, r; setp.gt.s32 r, %a, 1;
+        setp.lt.{combine}.s32 p|q, %a, %b, !r; selp.u32 %d, 1, 0, p; selp.u32 %e, 1, 0, q; }}"""
+    d, e = run(code, {"%a": ("s32", x), "%b": ("s32", y)}, {"%d": "u32", "%e": "u32"})
+    function = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[combine]
+    assert (d == function(x < y, ~(x > 1))).all()
+    assert (e == function(~(x < y), ~(x > 1))).all()
+
+
+def test_predicate_logic():
+    x, y = pairs(np.array([0, 1], "u4"), np.array([0, 1], "u4"))
+    code = """{ .reg .pred p, q, r; setp.ne.u32 p, %a, 0; setp.ne.u32 q, %b, 0;
+        and.pred r, p, q; selp.u32 %d, 1, 0, r; or.pred r, p, q; @r add.u32 %d, %d, 2;
+        xor.pred r, p, q; @r add.u32 %d, %d, 4; not.pred r, p; @!r add.u32 %d, %d, 8; }"""
+    got = run(code, {"%a": ("u32", x), "%b": ("u32", y)}, {"%d": "u32"})
+    assert (got == (x & y) + 2 * (x | y) + 4 * (x ^ y) + 8 * x).all()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_carry_chains(bits):
+    """A double-width sum, difference and product-sum, from carry instructions."""
+    kind = f"u{bits}"
+    a, b = edges(kind, 8), edges(kind, 8, seed=2)
+    low_a, low_b = pairs(a, b)
+    high_a, high_b = np.roll(low_a, 3), np.roll(low_b, 7)
+    inputs = {"%a": (kind, low_a), "%b": (kind, low_b), "%e": (kind, high_a), "%f": (kind, high_b)}
+
+    def whole(low, high):
+        return [int(p) | int(q) << bits for p, q in zip(low, high, strict=True)]
+
+    for name, sign in (("add", 1), ("sub", -1)):
+        code = (
+            f"{name}.cc.{kind} %x, %a, %b; {name}c.cc.{kind} %y, %e, %f; {name}c.{kind} %z, 0, 0;"
+        )
+        got = run(code, inputs, {"%x": kind, "%y": kind, "%z": kind})
+        for p, q, x, y, z in zip(whole(low_a, high_a), whole(low_b, high_b), *got, strict=True):
+            total = p + sign * q
+            assert int(x) | int(y) << bits == total & ((1 << 2 * bits) - 1)
+            assert int(z) == (total >> 2 * bits) & ((1 << bits) - 1)
+    code = f"mad.lo.cc.{kind} %x, %a, %b, %e; madc.hi.{kind} %y, %a, %b, %f;"
+    got = run(code, inputs, {"%x": kind, "%y": kind})
+    for p, q, r, x, y in zip(low_a, low_b, whole(high_a, high_b), *got, strict=True):
+        assert int(x) | int(y) << bits == (int(p) * int(q) + r) & ((1 << 2 * bits) - 1)
+
+
+@pytest.mark.parametrize("kind", ["u32", "s32", "u64", "s64", "u16", "s16"])
+def test_mad(kind):
+    x, y = pairs(edges(kind, 4), edges(kind, 4, seed=2))
+    z = np.roll(x, 5)
+    for opcode, reference in (
+        (f"mad.lo.{kind}", lambda p, q, r: p * q + r),
+        (f"mad.hi.{kind}", lambda p, q, r: (p * q >> bits_of(kind)) + r),
+    ):
+        got = run(
+            f"{opcode} %d, %a, %b, %c;",
+            {"%a": (kind, x), "%b": (kind, y), "%c": (kind, z)},
+            {"%d": kind},
+        )
+        expected = [
+            wrap(reference(int(p), int(q), int(r)), kind) for p, q, r in zip(x, y, z, strict=True)
+        ]
+        assert (got == np.array(expected, got.dtype)).all(), opcode
+    if bits_of(kind) < 64:
+        wide = f"{kind[0]}{2 * bits_of(kind)}"
+        w = np.resize(edges(wide, 9), x.size)
+        got = run(
+            f"mad.wide.{kind} %d, %a, %b, %c;",
+            {"%a": (kind, x), "%b": (kind, y), "%c": (wide, w)},
+            {"%d": wide},
+        )
+        expected = [wrap(int(p) * int(q) + int(r), wide) for p, q, r in zip(x, y, w, strict=True)]
+        assert (got == np.array(expected, got.dtype)).all()
+
+
+def test_saturating_sums():
+    x, y = pairs(edges("s32", 5), edges("s32", 5, seed=2))
+    top = (1 << 31) - 1
+    for opcode, sign in (("add", 1), ("sub", -1)):
+        got = run(
+            f"{opcode}.sat.s32 %d, %a, %b;", {"%a": ("s32", x), "%b": ("s32", y)}, {"%d": "s32"}
+        )
+        expected = [
+            max(-top - 1, min(top, int(p) + sign * int(q))) for p, q in zip(x, y, strict=True)
+        ]
+        assert (got == expected).all()
+
+
+UNARY = {
+    "neg.s32": ("s32", "s32", lambda x: -x),
+    "neg.s64": ("s64", "s64", lambda x: -x),
+    "abs.s32": ("s32", "s32", abs),
+    "abs.s64": ("s64", "s64", abs),
+    "abs.s16": ("s16", "s16", abs),
+    "not.b16": ("u16", "u16", lambda x: ~x),
+    "not.b32": ("u32", "u32", lambda x: ~x),
+    "not.b64": ("u64", "u64", lambda x: ~x),
+    "cnot.b32": ("u32", "u32", lambda x: int(x == 0)),
+    "popc.b32": ("u32", "u32", lambda x: x.bit_count()),
+    "popc.b64": ("u64", "u32", lambda x: x.bit_count()),
+    "clz.b32": ("u32", "u32", lambda x: 32 - x.bit_length()),
+    "clz.b64": ("u64", "u32", lambda x: 64 - x.bit_length()),
+    "brev.b32": ("u32", "u32", lambda x: int(f"{x:032b}"[::-1], 2)),
+    "brev.b64": ("u64", "u64", lambda x: int(f"{x:064b}"[::-1], 2)),
+    "bfind.u32": ("u32", "u32", lambda x: x.bit_length() - 1),
+    "bfind.u64": ("u64", "u32", lambda x: x.bit_length() - 1),
+    "bfind.s32": ("s32", "u32", lambda x: (x if x >= 0 else ~x).bit_length() - 1),
+    "bfind.s64": ("s64", "u32", lambda x: (x if x >= 0 else ~x).bit_length() - 1),
+    "bfind.shiftamt.u32": ("u32", "u32", lambda x: 32 - x.bit_length() if x else -1),
+}
+
+
+@pytest.mark.parametrize("opcode", UNARY)
+def test_unary(opcode):
+    kind, result, reference = UNARY[opcode]
+    x = edges(kind, 20)
+    expected = np.array([wrap(reference(int(v)), result) for v in x], TYPES[result])
+    assert (run(f"{opcode} %d, %a;", {"%a": (kind, x)}, {"%d": result}) == expected).all()
+    for at in range(0, len(x), 5):
+        assert (
+            run(f"{opcode} %d, %a;", {"%a": (kind, x[at])}, {"%d": result}) == expected[at]
+        ).all()
+
+
+def _field(x, position, length, kind):
+    """PTX ISA 9.7.1.21, `bfe`, as its pseudocode has it."""
+    bits = bits_of(kind)
+    sign = 0
+    if kind[0] == "s" and length:
+        sign = x >> min(position + length - 1, bits - 1) & 1
+    out = 0
+    for i in range(bits):
+        bit = x >> (position + i) & 1 if i < length and position + i < bits else sign
+        out |= bit << i
+    return out
+
+
+@pytest.mark.parametrize("kind", ["u32", "s32", "u64", "s64"])
+def test_bfe(kind):
+    x, where = pairs(edges(kind, 6), np.array([p | n << 8 for p in (0, 1, 5, 31, 32, 40, 63, 70, 255)
+                                                for n in (0, 1, 8, 31, 32, 33, 63, 64, 200)], "u4"))  # fmt: skip
+    position, length = where & 255, where >> 8
+    got = run(
+        f"bfe.{kind} %d, %a, %b, %c;",
+        {"%a": (kind, x), "%b": ("u32", position), "%c": ("u32", length)}, {"%d": kind},
+    )  # fmt: skip
+    mask = (1 << bits_of(kind)) - 1
+    for v, p, n, g in zip(x, position, length, got, strict=True):
+        assert int(g) & mask == _field(int(v) & mask, int(p), int(n), kind), (v, p, n)
+
+
+@pytest.mark.parametrize("kind", ["b32", "b64"])
+def test_bfi(kind):
+    x, where = pairs(edges(kind, 6), np.array([p | n << 8 for p in (0, 1, 5, 31, 32, 63, 70)
+                                                for n in (0, 1, 8, 31, 32, 64, 200)], "u4"))  # fmt: skip
+    y = np.roll(x, 11)
+    position, length = where & 255, where >> 8
+    got = run(
+        f"bfi.{kind} %d, %a, %e, %b, %c;",
+        {"%a": (kind, x), "%e": (kind, y), "%b": ("u32", position), "%c": ("u32", length)}, {"%d": kind},
+    )  # fmt: skip
+    bits = bits_of(kind)
+    for v, w, p, n, g in zip(x, y, position, length, got, strict=True):
+        expected = int(w)
+        for i in range(int(n)):
+            if p + i < bits:
+                expected = expected & ~(1 << int(p + i)) | (int(v) >> i & 1) << int(p + i)
+        assert int(g) == expected, (v, w, p, n)
+
+
+def test_lop3_is_its_truth_table():
+    rng = np.random.default_rng(3)
+    x, y, z = rng.integers(0, 1 << 32, (3, 64), dtype="u4")
+    for table in (0xE8, 0x96, 0xCA, 0x01, 0x80, 0xFE, 0x3C):
+        got = run(
+            f"lop3.b32 %d, %a, %b, %c, {table};",
+            {"%a": ("b32", x), "%b": ("b32", y), "%c": ("b32", z)},
+            {"%d": "b32"},
+        )
+        for p, q, r, g in zip(x, y, z, got, strict=True):
+            bits = [
+                table >> (4 * (p >> i & 1) + 2 * (q >> i & 1) + (r >> i & 1)) & 1
+                for i in map(np.uint32, range(32))
+            ]
+            assert int(g) == sum(int(b) << i for i, b in enumerate(bits))
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap"])
+@pytest.mark.parametrize("direction", ["l", "r"])
+def test_funnel_shift(direction, mode):
+    a, n = pairs(edges("b32", 6), np.array([0, 1, 5, 31, 32, 33, 40, 63, 64, (1 << 32) - 1], "u4"))
+    b = np.roll(a, 13)
+    got = run(
+        f"shf.{direction}.{mode}.b32 %d, %a, %b, %c;",
+        {"%a": ("b32", a), "%b": ("b32", b), "%c": ("u32", n)}, {"%d": "b32"},
+    )  # fmt: skip
+    for low, high, count, g in zip(a, b, n, got, strict=True):
+        count = int(count) & 31 if mode == "wrap" else min(int(count), 32)
+        both = int(high) << 32 | int(low)
+        expected = both << count >> 32 if direction == "l" else both >> count
+        assert int(g) == expected & 0xFFFFFFFF
+
+
+def test_prmt():
+    rng = np.random.default_rng(4)
+    x, y, c = rng.integers(0, 1 << 32, (3, 200), dtype="u4")
+    got = run(
+        "prmt.b32 %d, %a, %b, %c;",
+        {"%a": ("b32", x), "%b": ("b32", y), "%c": ("b32", c)},
+        {"%d": "b32"},
+    )
+    for p, q, r, g in zip(x, y, c, got, strict=True):
+        octets = int(q) << 32 | int(p)
+        out = 0
+        for i in range(4):
+            selector = int(r) >> 4 * i & 15
+            octet = octets >> 8 * (selector & 7) & 255
+            out |= (255 * (octet >> 7) if selector & 8 else octet) << 8 * i
+        assert int(g) == out
+    modes = {
+        "f4e": lambda c: [c, c + 1, c + 2, c + 3],
+        "b4e": lambda c: [c, (c - 1) & 7, (c - 2) & 7, (c - 3) & 7],
+        "rc8": lambda c: [c] * 4,
+        "ecl": lambda c: [max(c, i) for i in range(4)],
+        "ecr": lambda c: [min(c, i) for i in range(4)],
+        "rc16": lambda c: [(c & 1) * 2, (c & 1) * 2 + 1] * 2,
+    }
+    for mode, pick in modes.items():
+        got = run(
+            f"prmt.b32.{mode} %d, %a, %b, %c;",
+            {"%a": ("b32", x), "%b": ("b32", y), "%c": ("b32", c)},
+            {"%d": "b32"},
+        )
+        for p, q, r, g in zip(x, y, c, got, strict=True):
+            octets = int(q) << 32 | int(p)
+            assert int(g) == sum(
+                (octets >> 8 * s & 255) << 8 * i for i, s in enumerate(pick(int(r) & 3))
+            )
+
+
+def test_dot_products():
+    rng = np.random.default_rng(5)
+    x, y, z = rng.integers(0, 1 << 32, (3, 100), dtype="u4")
+    for a_kind in ("u32", "s32"):
+        for b_kind in ("u32", "s32"):
+            octets = {"u32": "u1", "s32": "i1"}
+            halves = {"u32": "u2", "s32": "i2"}
+            a4 = x.view(octets[a_kind]).reshape(-1, 4).astype(int)
+            b4 = y.view(octets[b_kind]).reshape(-1, 4).astype(int)
+            a2 = x.view(halves[a_kind]).reshape(-1, 2).astype(int)
+            inputs = {"%a": ("b32", x), "%b": ("b32", y), "%c": ("b32", z)}
+            got = run(f"dp4a.{a_kind}.{b_kind} %d, %a, %b, %c;", inputs, {"%d": "b32"})
+            assert (got == ((a4 * b4).sum(1) + z.astype(int)) % (1 << 32)).all()
+            for half, part in (("lo", b4[:, :2]), ("hi", b4[:, 2:])):
+                got = run(f"dp2a.{half}.{a_kind}.{b_kind} %d, %a, %b, %c;", inputs, {"%d": "b32"})
+                assert (got == ((a2 * part).sum(1) + z.astype(int)) % (1 << 32)).all()
+
+
+def test_fns_szext_bmsk():
+    mask, base = pairs(edges("b32", 4), np.array([0, 1, 5, 31], "u4"))
+    for offset in (-3, -1, 0, 1, 2, 9):
+        got = run(
+            f"fns.b32 %d, %a, %b, {offset};",
+            {"%a": ("b32", mask), "%b": ("b32", base)},
+            {"%d": "b32"},
+        )
+        for m, b, g in zip(mask.tolist(), base.tolist(), got.tolist(), strict=True):
+            order = range(b, 32) if offset >= 0 else range(b, -1, -1)
+            found = [i for i in order if m >> i & 1]
+            if offset == 0:
+                expected = b if m >> b & 1 else 0xFFFFFFFF
+            else:
+                expected = found[abs(offset) - 1] if len(found) >= abs(offset) else 0xFFFFFFFF
+            assert g == expected, (m, b, offset)
+    x, n = pairs(edges("b32", 4), np.array([0, 1, 8, 31, 32, 33, 1000], "u4"))
+    for kind in ("u32", "s32"):
+        got = run(
+            f"szext.clamp.{kind} %d, %a, %b;", {"%a": ("b32", x), "%b": ("b32", n)}, {"%d": "b32"}
+        )
+        for v, count, g in zip(x.tolist(), n.tolist(), got.tolist(), strict=True):
+            count = min(count, 32)
+            field = v & (1 << count) - 1
+            if kind == "s32" and count and field >> count - 1:
+                field |= 0xFFFFFFFF << count
+            assert g == field & 0xFFFFFFFF
+    first, count = pairs(np.array([0, 1, 16, 31], "u4"), np.array([0, 1, 16, 31, 32, 50], "u4"))
+    got = run(
+        "bmsk.clamp.b32 %d, %a, %b;", {"%a": ("b32", first), "%b": ("b32", count)}, {"%d": "b32"}
+    )
+    for a, b, g in zip(first.tolist(), count.tolist(), got.tolist(), strict=True):
+        assert g == ((1 << b) - 1 << a) & 0xFFFFFFFF
+
+
+def test_sad_selection_and_sets():
+    for kind in ("s32", "u32", "s64"):
+        x, y = pairs(edges(kind, 4), edges(kind, 4, seed=2))
+        z = np.roll(x, 3).view(f"u{x.itemsize}")
+        got = run(
+            f"sad.{kind} %d, %a, %b, %c;", {"%a": (kind, x), "%b": (kind, y), "%c": (f"u{kind[1:]}", z)},
+            {"%d": f"u{kind[1:]}"},
+        )  # fmt: skip
+        for p, q, r, g in zip(x.tolist(), y.tolist(), z.tolist(), got.tolist(), strict=True):
+            assert g == (abs(p - q) + r) & (1 << bits_of(kind)) - 1
+    x, y = pairs(edges("s32"), edges("s32"))
+    got = run("slct.s32.s32 %d, 11, 22, %a;", {"%a": ("s32", x)}, {"%d": "s32"})
+    assert (got == np.where(x >= 0, 11, 22)).all()
+    got = run("set.lt.u32.s32 %d, %a, %b;", {"%a": ("s32", x), "%b": ("s32", y)}, {"%d": "u32"})
+    assert (got == np.where(x < y, 0xFFFFFFFF, 0)).all()
+    got = run("set.lt.f32.s32 %d, %a, %b;", {"%a": ("s32", x), "%b": ("s32", y)}, {"%d": "f32"})
+    assert (got == (x < y)).all()
+
+
+@pytest.mark.parametrize("source", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
+@pytest.mark.parametrize("to", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
+def test_integer_conversions(to, source):
+    """Narrow results are extended to the register that holds them."""
+    x = edges(source, 10)
+    result = to if bits_of(to) > 8 else f"{to[0]}16"
+    got = run(f"cvt.{to}.{source} %d, %a;", {"%a": (source, x)}, {"%d": result})
+    assert (got == np.array([wrap(int(v), to) for v in x], TYPES[result])).all()
+    for v in x[::4]:
+        assert (
+            run(f"cvt.{to}.{source} %d, %a;", {"%a": (source, v)}, {"%d": result})
+            == wrap(int(v), to)
+        ).all()
+    got = run(f"cvt.sat.{to}.{source} %d, %a;", {"%a": (source, x)}, {"%d": result})
+    info = np.iinfo(TYPES[to])
+    assert (
+        got == np.array([min(max(int(v), int(info.min)), int(info.max)) for v in x], TYPES[result])
+    ).all()
+
+
+def test_cvt_pack():
+    x, y = pairs(edges("s32", 4), edges("s32", 4, seed=2))
+    got = run(
+        "cvt.pack.sat.s16.s32 %d, %a, %b;", {"%a": ("s32", x), "%b": ("s32", y)}, {"%d": "u32"}
+    )
+    clip = [np.clip(v, -32768, 32767).astype("i2").view("u2").astype("u4") for v in (x, y)]
+    assert (got == (clip[0] << 16 | clip[1])).all()
+    got = run(
+        "cvt.pack.sat.u8.s32.b32 %d, %a, %b, 0x1234;",
+        {"%a": ("s32", x), "%b": ("s32", y)},
+        {"%d": "u32"},
+    )
+    clip = [np.clip(v, 0, 255).astype("u4") for v in (x, y)]
+    assert (got == (0x1234 << 16 | clip[0] << 8 | clip[1])).all()
+
+
+def test_pack_and_unpack():
+    x = edges("u64", 20)
+    code = """{ .reg .b32 lo, hi; .reg .b16 a, b, c, e; mov.b64 {lo, hi}, %a; mov.b64 %d, {hi, lo};
+        mov.b64 {a, b, c, e}, %a; mov.b32 %e, {e, a}; mov.b64 {_, %f}, %a; }"""
+    d, e, f = run(code, {"%a": ("b64", x)}, {"%d": "b64", "%e": "b32", "%f": "b32"})
+    parts = x.view("u2").reshape(-1, 4).astype("u4")
+    assert (d == (x >> 32 | x << 32)).all()
+    assert (e == (parts[:, 3] | parts[:, 0] << 16)).all()
+    assert (f == x >> 32).all()
+
+
+def test_affine_values_wrap_like_registers():
+    """Indices that only ever change by uniform amounts stay symbolic; they still wrap at 32 bits."""
+    code = """{ .reg .b64 w; mul.lo.u32 %d, %n, 0x10000001; add.u32 %d, %d, 0x7ffffff0; shl.b32 %d, %d, 3;
+        sub.u32 %d, %d, 0x11; or.b32 %d, %d, 6; cvt.u64.u32 w, %d; mul.wide.s32 %e, %d, 5; add.s64 %e, %e, w;
+        shr.u32 %f, %d, 4; and.b32 %f, %f, 0xffff; }"""
+    d, e, f = run(code, {}, {"%d": "u32", "%e": "u64", "%f": "u32"}, threads=64)
+    for n in range(64):
+        v = ((n * 0x10000001 + 0x7FFFFFF0) * 8 - 0x11 & 0xFFFFFFFF) | 6
+        assert d[n] == v
+        assert int(e[n]) == (wrap(v, "s32") * 5 + v) & (1 << 64) - 1
+        assert f[n] == v >> 4 & 0xFFFF
