@@ -328,11 +328,11 @@ class Shadow:
             clock[blocks] = 0
 
     def transfer(self, key, other, blocks):
-        """The arrivals at `key` in these blocks, (blocks,) bool, replace those at `other`."""
+        """The arrivals at `key` in these blocks, (blocks,) bool, become arrivals at `other`."""
         source = self.released.get(key)
         if source is not None:
             target = self.released.setdefault(other, np.zeros_like(source))
-            target[blocks] = source[blocks]
+            target[blocks] = np.maximum(target[blocks], source[blocks])
             source[blocks] = 0
 
     def _flags(self, address, mask, width, act):

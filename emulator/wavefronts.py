@@ -14,6 +14,7 @@ below reproduce every shared and global access measured on an H100 that
   wavefront;
 - `ldmatrix`, `stmatrix`: one set of 8 lanes for each 8x8 matrix (lanes 0-7 address matrix 0, and so
   on);
+- atomics count as stores do; what the hardware adds for lanes that collide was not measured;
 - `cp.async.ca`: the shared side counts as a store of that width;
 - `cp.async.cg`, 16 bytes: data comes from L2 in *source sectors* (32 bytes, two 16-byte chunks),
   not lane by lane. What one sector sends to one 128-byte destination line at one rotation, rotation
@@ -33,7 +34,7 @@ SECTOR_BYTES = 32
 _SET_LANES = {1: 32, 2: 32, 4: 32, 8: 16, 16: 8}
 _SHIFT = {1: 2, 2: 2, 4: 2, 8: 3, 16: 4}
 _MATRIX_KINDS = ("ldmatrix", "stmatrix")
-KINDS = ("load", "store", *_MATRIX_KINDS, "cp.async.ca", "cp.async.cg")
+KINDS = ("load", "store", "atomic", *_MATRIX_KINDS, "cp.async.ca", "cp.async.cg")
 
 # Random odd multipliers: rows with equal products are taken for the same pattern.
 _HASH = np.random.default_rng(3).integers(1 << 62, size=LANES, dtype=np.int64) * 2 + 1
