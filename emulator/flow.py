@@ -218,7 +218,7 @@ def _rename_instruction(item: Instruction, names: dict[str, str]) -> Instruction
 
 
 def _divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
-    blocks, labels = [Block()], {}
+    blocks, labels, ends = [Block()], {}, []
 
     def start(head: str = "") -> Block:
         """A new block that the present one falls into."""
@@ -249,7 +249,13 @@ def _divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
                     here.targets.append(len(blocks))
             elif item.guard:
                 here.ends, here.guard = "branch", item.guard
-                here.targets = [f"{kind} block", len(blocks)]
+                here.targets = [f"{kind} of {item.index}", len(blocks)]
+                ends.append(
+                    (
+                        f"{kind} of {item.index}",
+                        Block(ends=kind, last=item if kind == "trap" else None),
+                    )
+                )
             else:
                 here.ends = kind
         elif root == "brx":
@@ -280,9 +286,9 @@ def _divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
                 start()
     if blocks[-1].ends == "jump" and not blocks[-1].targets:
         blocks[-1].ends = "exit"
-    for kind in ("exit", "trap"):
-        labels[f"{kind} block"] = len(blocks)
-        blocks.append(Block(ends=kind))
+    for name, block in ends:  # where guarded exits and traps lead
+        labels[name] = len(blocks)
+        blocks.append(block)
     for index, block in enumerate(blocks):
         if block.ends == "jump" and not block.targets:
             block.targets = [index + 1]

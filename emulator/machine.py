@@ -346,10 +346,9 @@ class Chunk:
             else:
                 lane = int(self.lanes_of(mask).reshape(-1).argmax())
                 text = "the program trapped"
-                if block.last is not None and "call" in block.last.text:
+                if "call" in block.last.text:
                     text = "a device-side assertion failed"
-                instruction = block.last or block.code[-1]
-                self.fail(Trap, text, instruction, *divmod(lane, self.T))
+                self.fail(Trap, text, block.last, *divmod(lane, self.T))
             if polled or not (converged or self._stays_first(at, group)):
                 return self._stand(at, group)
 
