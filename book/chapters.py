@@ -72,7 +72,7 @@ def write_setup_cell(notebook) -> None:
         cell = nbformat.v4.new_code_cell()
         notebook.cells.insert(1, cell)
     cell.source = setup_cell()
-    cell.metadata.tags = [SETUP_TAG, "hide-input"]
+    cell.metadata.tags = [SETUP_TAG, "remove-input"]  # nothing to read in a page
 
 
 def read(path: Path):

@@ -19,11 +19,14 @@ def source(rung: str, *changes: tuple[str, str]) -> str:
     return text
 
 
-def without_last(text: str, statement: str) -> tuple[str, str]:
-    """The change that takes the last `statement` out of `text`, for `source` or `build`."""
-    if statement not in text:
+def without(text: str, statement: str, which: int) -> tuple[str, str]:
+    """The change that takes one `statement` out of `text`: which 0 is the first, -1 the last."""
+    pieces = text.split(statement)
+    places = range(len(pieces) - 1)
+    if not places:
         raise ValueError(f"the source does not contain {statement!r}")
-    return text, "".join(text.rsplit(statement, 1))
+    at = places[which]
+    return text, statement.join(pieces[: at + 1]) + statement.join(pieces[at + 1 :])
 
 
 def build(

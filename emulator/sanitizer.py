@@ -20,6 +20,7 @@ other, and a strong read is ordered after the strong writes of its address (in k
 strong access but plain atomics). Lanes of one instruction that write one address are not reported.
 """
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -73,12 +74,22 @@ class Report:
         return list(self.found.values())
 
 
+def source_name(symbol):
+    """A shared variable as its author wrote it: `_ZZ10gemm_tiledE2As` is `As` in `gemm_tiled`."""
+    if symbol.startswith("_ZZ"):
+        for found in re.finditer(r"E(\d+)", symbol):
+            name = symbol[found.end() :]
+            if len(name) == int(found.group(1)):  # Itanium C++ ABI 5.1.6: local names
+                return name
+    return symbol
+
+
 def watch(chunk, report):
     """The Shadow of a machine's chunk, or None for a kernel without shared memory."""
     size = chunk.shared.size
     if not size:
         return None
-    names = sorted((start, name) for name, start in chunk.code.shared_symbols.items())
+    names = sorted((start, source_name(name)) for name, start in chunk.code.shared_symbols.items())
     ends = [*(start for start, _ in names[1:]), size][: len(names)]  # dynamic memory may go unused
     symbols = [(name, start, end - start) for (start, name), end in zip(names, ends, strict=True)]
     by_warp = any(_orders_some(ins) for ins in chunk.code.instructions.values())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from book import compiled, memory, variants
+from book import memory, reports, variants
 from kernels.gemm import gemm
 
 
@@ -58,16 +58,27 @@ def test_a_change_that_changes_nothing_is_an_error():
         variants.source("naive", ("no such words", ""))
 
 
-def test_the_last_of_several_statements_is_taken_out():
-    text = variants.source("tiled")
-    changed = variants.source("tiled", variants.without_last(text, "__syncthreads();"))
-    assert changed.count("__syncthreads();") == text.count("__syncthreads();") - 1
-    assert changed.index("__syncthreads();") == text.index("__syncthreads();")
+def test_one_of_several_statements_is_taken_out():
+    assert variants.without("a;b;a;c", "a;", 0) == ("a;b;a;c", "b;a;c")
+    assert variants.without("a;b;a;c", "a;", -1) == ("a;b;a;c", "a;b;c")
+    with pytest.raises(ValueError, match="does not contain"):
+        variants.without("a;b;", "c;", 0)
+    with pytest.raises(IndexError):
+        variants.without("a;b;", "a;", 1)
 
 
 def test_the_compiler_table_has_a_line_for_each_rung(capsys):
-    compiled.show("naive", "tiled")
+    reports.compiled("naive", "tiled")
     head, naive, tiled = capsys.readouterr().out.splitlines()
     assert head.startswith("sm_80")
     assert naive.split()[0] == "naive"
     assert tiled.split()[2] == "8,192"
+
+
+def test_the_checker_table_tells_the_verdict(capsys):
+    reports.checked("naive", sizes=[(5, 7, 3)])
+    head, naive = capsys.readouterr().out.splitlines()
+    assert head.split()[-1] == "verdict"
+    assert naive.split()[0] == "naive"
+    assert naive.split()[-1] == "ok"
+    assert len(naive) <= 88

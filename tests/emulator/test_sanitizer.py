@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from emulator.sanitizer import Report, Shadow
+from emulator.sanitizer import Report, Shadow, source_name
 from emulator.values import Affine, Pattern
 
 
@@ -400,3 +400,16 @@ def test_the_first_hazard_of_random_programs_is_found_and_none_invented(by_warp)
         assert bool(expected) == bool(s.report.hazards), events
         hazardous += bool(expected)
     assert 20 < hazardous < 60
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [
+        ("_ZZ10gemm_tiledE2As", "As"),
+        ("_ZZN3lab6kernelEPKfE4E2Bs", "E2Bs"),
+        ("tile", "tile"),
+        ("_ZN3lab4tileE", "_ZN3lab4tileE"),
+    ],
+)
+def test_shared_variables_are_called_as_in_the_source(symbol, name):
+    assert source_name(symbol) == name
