@@ -95,11 +95,6 @@ def write(notebook, path: Path) -> None:
             "name": "python3",
         },
         "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-        **(
-            {"widgets": notebook.metadata["widgets"]}
-            if "widgets" in notebook.metadata
-            else {}
-        ),
     }
     notebook.nbformat_minor = 5
     nbformat.validate(notebook)
@@ -115,7 +110,6 @@ def run(path: Path, cell_seconds: int = 300) -> float:
     from nbclient import NotebookClient
 
     notebook = read(path)
-    notebook.metadata.pop("widgets", None)
     start = time.monotonic()
     NotebookClient(
         notebook,

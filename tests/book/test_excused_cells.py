@@ -1,7 +1,7 @@
 """Which cells nbval re-runs without comparing their outputs, one by one.
 
-A cell is excused when its output depends on the machine: a time, the name of the GPU, a widget's
-state. Everything else is compared. Adding a cell to this list is a decision; so it is written here.
+A cell is excused when its output depends on the machine: a time, the name of the GPU.
+Everything else is compared. Adding a cell to this list is a decision; so it is written here.
 """
 
 from book import chapters
