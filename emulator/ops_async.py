@@ -292,11 +292,11 @@ class Barrier:
         before = np.cumsum(each, axis=1) - each  # arrivals of the lanes ahead, in lane order
         total = each.sum(axis=1)
         expected = np.maximum(self.expected, 1)
-        ahead = (self.expected - self.pending)[:, None] + before
+        beyond = before - self.pending[:, None]  # arrivals into later phases
         waiting = self.tx != 0  # the phase cannot end before its bytes are there
-        passed = np.where(waiting[:, None], 0, ahead // expected[:, None])
-        left = np.where(waiting[:, None], self.pending[:, None] - before, 0)
-        left = np.where(waiting[:, None], left, self.expected[:, None] - ahead % expected[:, None])
+        later = (beyond >= 0) & ~waiting[:, None]
+        passed = np.where(later, beyond // expected[:, None] + 1, 0)
+        left = np.where(later, expected[:, None] - beyond % expected[:, None], -beyond)
         token = self.pack(
             left, self.expected[:, None], self.tx[:, None], self.phase[:, None] + passed
         )

@@ -1,0 +1,405 @@
+"""cp.async, mbarrier, and what CUDA C++ builds of them, compiled by NVRTC and run."""
+
+import numpy as np
+import pytest
+from cuda_source import launch, line_of
+
+import emulator
+
+COPY = r"""
+__device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
+#define CP(kind, bytes, dst, src) \
+    asm volatile("cp.async." kind ".shared.global [%0], [%1], " #bytes ";" :: "r"(shared_address(dst)), "l"(src) : "memory")
+"""
+
+WIDTHS = (
+    COPY
+    + r"""
+extern "C" __global__ void copies(const int4* in, int4* out, int early) {
+    __shared__ int4 a[64];
+    __shared__ int2 b[64];
+    __shared__ int c[64];
+    int t = threadIdx.x;
+    a[t] = make_int4(-1, -1, -1, -1); b[t] = make_int2(-2, -2); c[t] = -3;
+    __syncthreads();
+    CP("cg", 16, &a[t], &in[t]);
+    asm volatile("cp.async.commit_group;");
+    CP("ca", 8, &b[t], &in[t]);
+    asm volatile("cp.async.commit_group;");
+    CP("ca", 4, &c[t], &in[t]);
+    asm volatile("cp.async.commit_group;");
+    if (early == 0) asm volatile("cp.async.wait_all;");
+    if (early == 1) asm volatile("cp.async.wait_group 1;");
+    if (early == 2) asm volatile("cp.async.wait_group 3;");
+    __syncthreads();
+    int u = 63 - t;
+    out[2 * t] = a[u];
+    out[2 * t + 1] = make_int4(b[u].x, b[u].y, c[u], 0);
+}
+"""
+)
+
+
+@pytest.mark.parametrize("early", [0, 1, 2])
+def test_copies_land_when_their_group_is_waited_for(early):
+    data = np.arange(256, dtype=np.int32).reshape(64, 4) + 7
+    out = np.zeros((64, 8), np.int32)
+    trace = launch(WIDTHS, "copies", 1, 64, [data, out, np.int32(early)])
+    turned = data[::-1]
+    expected = np.zeros_like(out)
+    expected[:, :4] = turned if early < 2 else -1
+    expected[:, 4:6] = turned[:, :2] if early < 2 else -2
+    expected[:, 6] = turned[:, 0] if early < 1 else -3
+    assert (out == expected).all()
+    late = [h for h in trace.hazards if h.kind == "unfinished-copy"]
+    assert len(late) == {0: 0, 1: 1, 2: 3}[early]
+    if early == 1:
+        assert late[0].source[1] == line_of(WIDTHS, "out[2 * t + 1]")
+        assert late[0].other_source[1] == line_of(WIDTHS, 'CP("ca", 4')
+    for opcode, width, waves in (("cp.async.cg", 16, 8), ("cp.async.ca", None, None)):
+        rows = trace.rows(opcode)
+        if width:
+            (row,) = rows
+            assert (row.shared_wavefronts, row.global_sectors, row.bytes) == (waves, 32, 64 * 16)
+
+
+ZERO_FILL = (
+    COPY
+    + r"""
+extern "C" __global__ void fill(const float* in, float* out, int n) {
+    __shared__ float4 buffer[64];
+    int t = threadIdx.x, left = 4 * max(0, min(4, n - 4 * t));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :: "r"(shared_address(&buffer[t])), "l"(in + 4 * t), "r"(left) : "memory");
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    reinterpret_cast<float4*>(out)[t] = buffer[t];
+}
+extern "C" __global__ void skip(const float* in, float* out, int n) {
+    __shared__ float buffer[64];
+    int t = threadIdx.x;
+    asm volatile("{.reg .pred p; setp.ge.s32 p, %2, %3;\n"
+                 "cp.async.ca.shared.global [%0], [%1], 4, p;}"
+                 :: "r"(shared_address(&buffer[t])), "l"(in + t), "r"(t), "r"(n) : "memory");
+    asm volatile("cp.async.wait_all;");
+    out[t] = buffer[t];
+}
+"""
+)
+
+
+def test_bytes_past_the_source_size_are_zero_and_not_read():
+    for n in (256, 100, 97, 3, 0):
+        data = np.arange(1, n + 1, dtype=np.float32)  # nothing is mapped behind its end
+        out = np.full(256, np.nan, np.float32)
+        trace = launch(ZERO_FILL, "fill", 1, 64, [data, out, np.int32(n)])
+        assert (out[:n] == data).all() and (out[n:] == 0).all()
+        assert not trace.hazards
+        (row,) = trace.rows("cp.async.cg")
+        assert row.global_sectors == -(-n * 4 // 32)
+
+
+def test_a_predicate_can_ignore_the_source():
+    data, out = np.arange(1, 41, dtype=np.float32), np.full(64, np.nan, np.float32)
+    launch(ZERO_FILL, "skip", 1, 64, [data, out, np.int32(40)])
+    assert (out[:40] == data).all() and (out[40:] == 0).all()
+
+
+def test_reading_past_the_buffer_is_out_of_bounds():
+    out = np.zeros(256, np.float32)
+    with pytest.raises(emulator.OutOfBounds, match="argument 0"):
+        launch(ZERO_FILL, "fill", 1, 64, [np.zeros(250, np.float32), out, np.int32(256)])
+
+
+PADDED = (
+    COPY
+    + r"""
+extern "C" __global__ void padded(const float* in, float* out) {
+    __shared__ __align__(16) float tile[8][33];
+    int t = threadIdx.x, row = t / 8, col = t % 8 * 4;
+    CP("cg", 16, &tile[row][col], in + row * 32 + col);
+    asm volatile("cp.async.wait_all;");
+    __syncthreads();
+    out[t] = tile[row][col];
+}
+"""
+)
+
+
+def test_a_vector_copy_into_odd_padding_is_misaligned():
+    with pytest.raises(emulator.Misaligned, match="not a multiple of 16") as caught:
+        launch(PADDED, "padded", 1, 64, [np.zeros(256, np.float32), np.zeros(64, np.float32)])
+    assert caught.value.source[1] == line_of(PADDED, 'CP("cg", 16, &tile')
+    assert caught.value.thread == (8, 0, 0)
+
+
+STAGES = (
+    COPY
+    + r"""
+extern "C" __global__ void stages(const int4* in, int4* out, int n) {
+    __shared__ int4 buffer[2][128];
+    int t = threadIdx.x;
+    CP("cg", 16, &buffer[0][t], &in[t]);
+    asm volatile("cp.async.commit_group;");
+    for (int i = 0; i < n; ++i) {
+        if (i + 1 < n) CP("cg", 16, &buffer[(i + 1) % 2][t], &in[(i + 1) * 128 + t]);
+        asm volatile("cp.async.commit_group;");
+        asm volatile("cp.async.wait_group 1;");
+        BARRIER_A
+        out[i * 128 + t] = buffer[i % 2][127 - t];
+        BARRIER_B
+    }
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(True, True, set()), (False, True, {"read-after-write"}), (True, False, {"write-after-read"})],
+)
+def test_double_buffering_needs_both_barriers(first, second, expected):
+    source = STAGES.replace("BARRIER_A", "__syncthreads();" * first)
+    source = source.replace("BARRIER_B", "__syncthreads();" * second)
+    data = np.arange(3 * 2 * 512, dtype=np.int32).reshape(6, 128, 4)
+    out = np.zeros_like(data)
+    trace = launch(source, "stages", 1, 128, [data, out, np.int32(6)])
+    assert {h.kind for h in trace.hazards} == expected
+    if not expected:
+        assert (out == data[:, ::-1]).all()
+    for hazard in trace.hazards:
+        reads, copies = line_of(source, "127 - t"), line_of(source, "(i + 1) % 2")
+        lines = {hazard.source[1], hazard.other_source[1]}
+        assert reads in lines and lines & {copies, line_of(source, "&buffer[0][t]")}
+        assert hazard.thread[0] // 32 != hazard.other_thread[0] // 32
+
+
+PIPELINE = r"""
+#include <cuda/pipeline>
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__device__ float weigh(float4 v) { return v.x + 2 * v.y + 3 * v.z + 4 * v.w; }
+extern "C" __global__ void by_block(const float4* in, float* out, int n) {
+    __shared__ float4 buffer[3][128];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 3> state;
+    auto block = cg::this_thread_block();
+    auto pipe = cuda::make_pipeline(block, &state);
+    in += blockIdx.x * n * 128;
+    float sum = 0;
+    for (int i = 0, fetch = 0; i < n; ++i) {
+        for (; fetch < n && fetch < i + 3; ++fetch) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(&buffer[fetch % 3][threadIdx.x], &in[fetch * 128 + threadIdx.x],
+                               cuda::aligned_size_t<16>(16), pipe);
+            pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        sum += weigh(buffer[i % 3][127 - threadIdx.x]) * (i + 1);
+        pipe.consumer_release();
+    }
+    out[blockIdx.x * 128 + threadIdx.x] = sum;
+}
+extern "C" __global__ void by_thread(const float4* in, float* out, int n) {
+    __shared__ float4 buffer[2][128];
+    auto pipe = cuda::make_pipeline();
+    in += blockIdx.x * n * 128;
+    float sum = 0;
+    for (int i = 0, fetch = 0; i < n; ++i) {
+        for (; fetch < n && fetch < i + 2; ++fetch) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(&buffer[fetch % 2][threadIdx.x], &in[fetch * 128 + threadIdx.x],
+                               cuda::aligned_size_t<16>(16), pipe);
+            pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        __syncthreads();
+        sum += weigh(buffer[i % 2][127 - threadIdx.x]) * (i + 1);
+        __syncthreads();
+        pipe.consumer_release();
+    }
+    out[blockIdx.x * 128 + threadIdx.x] = sum;
+}
+extern "C" __global__ void specialised(const float4* in, float* out, int n) {
+    __shared__ float4 buffer[2][64];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    auto block = cg::this_thread_block();
+    auto role = threadIdx.x < 32 ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
+    auto pipe = cuda::make_pipeline(block, &state, role);
+    in += blockIdx.x * n * 64;
+    if (role == cuda::pipeline_role::producer) {
+        for (int i = 0; i < n; ++i) {
+            pipe.producer_acquire();
+            for (int j = threadIdx.x; j < 64; j += 32)
+                cuda::memcpy_async(&buffer[i % 2][j], &in[i * 64 + j], cuda::aligned_size_t<16>(16), pipe);
+            pipe.producer_commit();
+        }
+    } else {
+        float sum = 0;
+        int t = threadIdx.x - 32;
+        for (int i = 0; i < n; ++i) {
+            pipe.consumer_wait();
+            sum += weigh(buffer[i % 2][63 - t]) * (i + 1);
+            pipe.consumer_release();
+        }
+        out[blockIdx.x * 64 + t] = sum;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("arch", [75, 80])
+@pytest.mark.parametrize(
+    ("entry", "threads", "width"),
+    [("by_block", 128, 128), ("by_thread", 128, 128), ("specialised", 96, 64)],
+)
+def test_cuda_pipelines(entry, threads, width, arch):
+    n = 5
+    data = np.random.default_rng(3).integers(-9, 9, (3, n, width, 4)).astype(np.float32)
+    out = np.zeros((3, width), np.float32)
+    trace = launch(PIPELINE, entry, 3, threads, [data, out, np.int32(n)], arch)
+    weights = np.arange(1, 5)[None, None, None] * np.arange(1, n + 1)[None, :, None, None]
+    assert (out == (data * weights).sum(axis=(1, 3))[:, ::-1]).all()
+    assert [str(h) for h in trace.hazards] == []
+
+
+BARRIERS = r"""
+#include <cuda/barrier>
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+using barrier = cuda::barrier<cuda::thread_scope_block>;
+extern "C" __global__ void ring(const float* in, float* out, int n, int release) {
+    __shared__ float buffer[2][64];
+    __shared__ barrier bars[4];  // full[2], empty[2]
+    if (threadIdx.x < 4) init(&bars[threadIdx.x], 128);
+    __syncthreads();
+    if (threadIdx.x < 64) {
+        for (int i = 0; i < n; ++i) {
+            bars[2 + i % 2].arrive_and_wait();
+            buffer[i % 2][threadIdx.x] = in[i * 64 + threadIdx.x];
+            (void)bars[i % 2].arrive();
+        }
+    } else {
+        float sum = 0;
+        (void)bars[2].arrive();
+        (void)bars[3].arrive();
+        for (int i = 0; i < n; ++i) {
+            bars[i % 2].arrive_and_wait();
+            sum += buffer[i % 2][127 - threadIdx.x] * (i + 1);
+            if (release) (void)bars[2 + i % 2].arrive();
+        }
+        out[threadIdx.x - 64] = sum;
+    }
+}
+extern "C" __global__ void copy(const int4* in, int4* out) {
+    __shared__ int4 buffer[128];
+    __shared__ barrier bar;
+    auto block = cg::this_thread_block();
+    if (block.thread_rank() == 0) init(&bar, block.size());
+    block.sync();
+    cuda::memcpy_async(&buffer[threadIdx.x], &in[threadIdx.x], cuda::aligned_size_t<16>(16), bar);
+    bar.arrive_and_wait();
+    out[threadIdx.x] = buffer[127 - threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", [75, 80])
+def test_cuda_barriers_hand_stages_to_and_fro(arch):
+    data = np.random.default_rng(4).integers(-9, 9, (7, 64)).astype(np.float32)
+    out = np.zeros(64, np.float32)
+    trace = launch(BARRIERS, "ring", 1, 128, [data, out, np.int32(7), np.int32(1)], arch)
+    assert (out == (data * np.arange(1, 8)[:, None]).sum(axis=0)[::-1]).all()
+    assert [str(h) for h in trace.hazards] == []
+
+
+@pytest.mark.parametrize("arch", [75, 80])
+def test_a_consumer_that_never_releases_is_a_deadlock(arch):
+    data, out = np.zeros((7, 64), np.float32), np.zeros(64, np.float32)
+    with pytest.raises(emulator.Deadlock):
+        launch(BARRIERS, "ring", 1, 128, [data, out, np.int32(7), np.int32(0)], arch)
+
+
+def test_copies_arrive_at_a_barrier():
+    data = np.arange(512, dtype=np.int32).reshape(128, 4)
+    out = np.zeros_like(data)
+    trace = launch(BARRIERS, "copy", 2, 128, [data, out])
+    assert (out == data[::-1]).all() and not trace.hazards
+
+
+MBARRIER = r"""
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry counts(.param .u64 out) {
+    .reg .pred %p<4>;
+    .reg .b32 %r<20>;
+    .reg .b64 %rd<20>;
+    .shared .align 8 .b64 bar;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 mbarrier.init.shared.b64 [bar], 33;
+    bar.sync 0;
+    mbarrier.arrive.shared.b64 %rd2, [bar];
+    mbarrier.pending_count.b64 %r2, %rd2;
+    mbarrier.test_wait.shared.b64 %p2, [bar], %rd2;
+    selp.b32 %r3, 1, 0, %p2;
+    bar.sync 0;
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 %rd4, [bar], 64;
+    bar.sync 0;
+    mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;
+    selp.b32 %r4, 1, 0, %p2;
+    bar.sync 0;
+    @%p1 mbarrier.complete_tx.shared.b64 [bar], 64;
+    bar.sync 0;
+    mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
+    selp.b32 %r5, 1, 0, %p2;
+    mbarrier.test_wait.shared.b64 %p2, [bar], %rd2;
+    selp.b32 %r6, 1, 0, %p2;
+    mbarrier.test_wait.parity.shared.b64 %p2, [bar], 1;
+    selp.b32 %r7, 1, 0, %p2;
+    bar.sync 0;
+    @%p1 mbarrier.arrive_drop.shared.b64 %rd5, [bar];
+    bar.sync 0;
+    mbarrier.arrive.shared.b64 %rd6, [bar];
+    mbarrier.test_wait.parity.shared.b64 %p2, [bar], 1;
+    selp.b32 %r8, 1, 0, %p2;
+    mbarrier.arrive.shared.b64 %rd7, [bar];
+    mbarrier.test_wait.shared.b64 %p2, [bar], %rd7;
+    selp.b32 %r9, 1, 0, %p2;
+    mul.wide.u32 %rd8, %r1, 32;
+    add.u64 %rd9, %rd1, %rd8;
+    st.global.v4.b32 [%rd9], {%r2, %r3, %r4, %r5};
+    st.global.v4.b32 [%rd9+16], {%r6, %r7, %r8, %r9};
+    ret;
+}
+"""
+
+
+def test_mbarrier_counts_phases_and_transactions():
+    out = np.full((32, 8), -1, np.int32)
+    emulator.Module(MBARRIER).launch("counts", 1, 32, [out])
+    pending, early, with_bytes_out, completed, by_token, next_phase, second, third = out.T
+    assert pending.tolist() == list(range(33, 1, -1))  # lanes arrive one after the other
+    assert not early.any()
+    assert not with_bytes_out.any()  # all have arrived, but 64 bytes are outstanding
+    assert completed.all() and by_token.all() and not next_phase.any()
+    assert second.all()  # 33 arrivals, one of them for good
+    assert third.all()  # 32 are enough from now on
+
+
+UNINITIALISED = MBARRIER.replace("@%p1 mbarrier.init.shared.b64 [bar], 33;", "")
+
+
+def test_an_mbarrier_must_be_initialised():
+    with pytest.raises(emulator.EmulatorError, match="not initialised"):
+        emulator.Module(UNINITIALISED).launch("counts", 1, 32, [np.zeros((32, 8), np.int32)])
+
+
+def test_bulk_copies_are_refused_by_name():
+    ptx = MBARRIER.replace(
+        "ret;",
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [bar], [%rd1], 16, [bar];\n ret;",
+    )
+    with pytest.raises(emulator.PtxError, match=r"cp\.async\.bulk"):
+        emulator.Module(ptx).launch("counts", 1, 32, [np.zeros((32, 8), np.int32)])
