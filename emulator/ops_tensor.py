@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import fragments
+from .errors import BarrierDivergence
 from .ops_memory import deliver, fetch, resolve, space_of
 from .ptx import Vector
 from .tensor import Product, transpose_8x8
@@ -36,8 +37,25 @@ def _shape(ins, bind) -> tuple[int, int, int]:
     return tuple(int(x) for x in found.groups())
 
 
-def _meet(m, mask) -> None:
+def _all_lanes(m, mask, ins) -> None:
+    """`.aligned`: all 32 lanes of a warp execute the instruction together, or it is undefined."""
+    if mask is not None:
+        known = m.masks.get("whole warps")
+        if known is None or known[0] is not mask:
+            lanes = m.lanes_of(mask).reshape(m.W, 32)
+            there = lanes.sum(1)
+            partial = (there > 0) & (there < 32)
+            if partial.any():
+                warp = int(partial.argmax())
+                at = 32 * warp + int(lanes[warp].argmax())
+                text = f"{ins.parts[0]} is for all 32 lanes of a warp together, and only {there[warp]} came to it"
+                m.fail(BarrierDivergence, text, ins, at // m.T, at % m.T)
+            m.masks["whole warps"] = (mask,)
+
+
+def _meet(m, mask, ins) -> None:
     """The warp's lanes come together before the instruction does its work."""
+    _all_lanes(m, mask, ins)
     if m.sanitizer is not None:
         m.sanitizer.warp_barrier(mask)
 
@@ -89,7 +107,7 @@ def ldmatrix(ins, bind):
     put, get = bind.put_lanes(destinations), bind.address(ins.operands[1], space)
 
     def step(m, mask):
-        _meet(m, mask)
+        _meet(m, mask, ins)
         put(m, load_matrices(m, ins, space, get(m), mask, count, turned), mask)
 
     return step
@@ -104,7 +122,7 @@ def stmatrix(ins, bind):
     get, registers = bind.address(ins.operands[0], space), bind.lanes(sources, np.uint32)
 
     def step(m, mask):
-        _meet(m, mask)
+        _meet(m, mask, ins)
         words = registers(m)
         if turned:
             words = transpose_8x8(words)
@@ -151,6 +169,7 @@ def _product_step(ins, bind, product: Product):
     a, b, c = (bind.lanes(_items(operand), word) for operand in ins.operands[1:])
 
     def step(m, mask):
+        _all_lanes(m, mask, ins)
         put(m, product(a(m), b(m), c(m)), mask)
 
     return step
@@ -294,7 +313,7 @@ def _wmma_load(ins, bind):
     as_matrices = which in "ab" and fragment.bits == 16
 
     def step(m, mask):
-        _meet(m, mask)
+        _meet(m, mask, ins)
         tile = _tile(m, fragment, layout, stride_of(m), ins)
         base = get(m)
         if as_matrices and all(t[3] == "shared" for t in resolve(m, space, base, mask)):
@@ -348,7 +367,7 @@ def _wmma_store(ins, bind):
     stride_of = _stride(ins, bind, fragment, layout, 2)
 
     def step(m, mask):
-        _meet(m, mask)
+        _meet(m, mask, ins)
         tile = _tile(m, fragment, layout, stride_of(m), ins)
         dtype = np.dtype(f"u{tile.size}")
         words = np.ascontiguousarray(registers(m)).view(dtype)
