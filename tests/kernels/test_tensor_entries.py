@@ -51,7 +51,12 @@ def test_atom_m8n8k4_is_four_products_one_for_each_quad_pair(arch):
     "file,entry,rows,shared_bytes",
     [
         ("12_wmma_shared.cu", "_Z14gemm_wmma_smemPK6__halfS1_Pfiii", 16, (16 * 16 + 16 * 64) * 2),
-        ("13_wmma_async.cu", "_Z15gemm_wmma_asyncPK6__halfS1_Pfiii", 32, 2 * (32 * 16 + 16 * 64) * 2),
+        (
+            "13_wmma_async.cu",
+            "_Z15gemm_wmma_asyncPK6__halfS1_Pfiii",
+            32,
+            2 * (32 * 16 + 16 * 64) * 2,
+        ),
     ],
 )
 @pytest.mark.parametrize("arch", [75, 80])
