@@ -155,7 +155,7 @@ template <class L> constexpr bool by_rows = false;
 template <> constexpr bool by_rows<wmma::row_major> = true;
 template <int M, int N, class LA, class LB, class Acc>
 __device__ void tile(const half* A, const half* B, Acc* C, bool by_columns) {
-    __shared__ __align__(32) half As[16 * 40], Bs[16 * 40];
+    __shared__ __align__(32) half As[32 * 40], Bs[32 * 40];
     constexpr int lda = by_rows<LA> ? 16 : M;
     constexpr int ldb = by_rows<LB> ? N : 16;
     constexpr int rows_a = M * 16 / lda, rows_b = N * 16 / ldb;
