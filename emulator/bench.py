@@ -71,8 +71,8 @@ def measure(size: int = 256, repeats: int = 3) -> list[Measurement]:
     naive = (
         "naive.ptx",
         "gemm_naive",
-        (size // 16, size // 16),
-        (16, 16),
+        (size // 32, size // 32),
+        (32, 32),
         np.float32,
         size,
         repeats,
