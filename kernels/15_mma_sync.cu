@@ -38,19 +38,21 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int block_col = blockIdx.x * BN;
 
     // [load]
+    // A thread copies the same 16 bytes of every THREADS / 4-th row of A and of every 8 * THREADS / BN-th row of B.
+    const int a_row = threadIdx.x / 4, a_chunk = threadIdx.x % 4;
+    const int b_row = threadIdx.x / (BN / 8), b_chunk = threadIdx.x % (BN / 8);
+    constexpr int A_ROW_STEP = THREADS / 4, B_ROW_STEP = 8 * THREADS / BN;
+    static_assert(BM % A_ROW_STEP == 0 && BK % B_ROW_STEP == 0, "every thread copies whole chunks");
     auto load = [&](int stage, int k0) {
-        const unsigned As = shared0 + stage * STAGE_BYTES, Bs = As + A_BYTES;
+        const unsigned As = shared0 + stage * STAGE_BYTES, Bs = As + A_BYTES + b_chunk / 4 * PANEL_BYTES;
+        const half* a_source = A + static_cast<long long>(block_row + a_row) * K + k0 + a_chunk * 8;
+        const half* b_source = B + static_cast<long long>(k0 + b_row) * N + block_col + b_chunk * 8;
 #pragma unroll
-        for (int chunk = threadIdx.x; chunk < BM * 4; chunk += THREADS) {
-            const int row = chunk / 4, col = chunk % 4;
-            cp_async<16>(As + panel_offset(row, col), A + static_cast<long long>(block_row + row) * K + k0 + col * 8);
-        }
+        for (int row = 0; row < BM; row += A_ROW_STEP, a_source += A_ROW_STEP * K)
+            cp_async<16>(As + panel_offset(a_row + row, a_chunk), a_source);
 #pragma unroll
-        for (int chunk = threadIdx.x; chunk < BK * BN / 8; chunk += THREADS) {
-            const int row = chunk / (BN / 8), col = chunk % (BN / 8);
-            cp_async<16>(Bs + col / 4 * PANEL_BYTES + panel_offset(row, col % 4),
-                         B + static_cast<long long>(k0 + row) * N + block_col + col * 8);
-        }
+        for (int row = 0; row < BK; row += B_ROW_STEP, b_source += B_ROW_STEP * N)
+            cp_async<16>(Bs + panel_offset(b_row + row, b_chunk % 4), b_source);
         cp_async_commit();
     };
     // [/load]
@@ -86,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     // [store]
 #pragma unroll
-    for (int n = 0; n < 4; ++n)
-        store_atom(C, M, N, block_row + warp_row, block_col + warp_col + n * 8, acc[n], alpha, beta);
+    for (int n = 0; n < 4; n += 2)
+        store_atoms(C, M, N, block_row + warp_row, block_col + warp_col + n * 8, acc[n], acc[n + 1], alpha, beta);
     // [/store]
 }

@@ -18,6 +18,9 @@
 #ifndef WN
 #define WN 64
 #endif
+#ifndef MIN_BLOCKS
+#define MIN_BLOCKS 2
+#endif
 
 constexpr int BK = 32;
 constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
@@ -33,7 +36,7 @@ static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 32 == 0, "til
 __device__ __forceinline__ int panel_offset(int row, int chunk) { return row * ROW_BYTES + chunk * 16; }
 // [/layout]
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm_mma_tiled(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int M, int N, int K,
                float alpha, float beta) {
     __shared__ __align__(128) unsigned char shared[2 * STAGE_BYTES];
@@ -45,19 +48,21 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int block_col = blockIdx.x * BN;
 
     // [load]
+    // A thread copies the same 16 bytes of every THREADS / 4-th row of A and of every 8 * THREADS / BN-th row of B.
+    const int a_row = threadIdx.x / 4, a_chunk = threadIdx.x % 4;
+    const int b_row = threadIdx.x / (BN / 8), b_chunk = threadIdx.x % (BN / 8);
+    constexpr int A_ROW_STEP = THREADS / 4, B_ROW_STEP = 8 * THREADS / BN;
+    static_assert(BM % A_ROW_STEP == 0 && BK % B_ROW_STEP == 0, "every thread copies whole chunks");
     auto load = [&](int stage, int k0) {
-        const unsigned As = shared0 + stage * STAGE_BYTES, Bs = As + A_BYTES;
+        const unsigned As = shared0 + stage * STAGE_BYTES, Bs = As + A_BYTES + b_chunk / 4 * PANEL_BYTES;
+        const half* a_source = A + static_cast<long long>(block_row + a_row) * K + k0 + a_chunk * 8;
+        const half* b_source = B + static_cast<long long>(k0 + b_row) * N + block_col + b_chunk * 8;
 #pragma unroll
-        for (int chunk = threadIdx.x; chunk < BM * 4; chunk += THREADS) {
-            const int row = chunk / 4, col = chunk % 4;
-            cp_async<16>(As + panel_offset(row, col), A + static_cast<long long>(block_row + row) * K + k0 + col * 8);
-        }
+        for (int row = 0; row < BM; row += A_ROW_STEP, a_source += A_ROW_STEP * K)
+            cp_async<16>(As + panel_offset(a_row + row, a_chunk), a_source);
 #pragma unroll
-        for (int chunk = threadIdx.x; chunk < BK * BN / 8; chunk += THREADS) {
-            const int row = chunk / (BN / 8), col = chunk % (BN / 8);
-            cp_async<16>(Bs + col / 4 * PANEL_BYTES + panel_offset(row, col % 4),
-                         B + static_cast<long long>(k0 + row) * N + block_col + col * 8);
-        }
+        for (int row = 0; row < BK; row += B_ROW_STEP, b_source += B_ROW_STEP * N)
+            cp_async<16>(Bs + panel_offset(b_row + row, b_chunk % 4), b_source);
         cp_async_commit();
     };
     // [/load]
@@ -100,7 +105,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int m = 0; m < M_ATOMS; ++m)
 #pragma unroll
-        for (int n = 0; n < N_ATOMS; ++n)
-            store_atom(C, M, N, block_row + warp_row + m * 16, block_col + warp_col + n * 8, acc[m][n], alpha, beta);
+        for (int n = 0; n < N_ATOMS; n += 2)
+            store_atoms(C, M, N, block_row + warp_row + m * 16, block_col + warp_col + n * 8, acc[m][n], acc[m][n + 1],
+                        alpha, beta);
     // [/store]
 }

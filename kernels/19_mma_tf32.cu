@@ -33,9 +33,15 @@ constexpr int B_PITCH = BN + 8;
 constexpr int A_FLOATS = BK * A_PITCH;
 constexpr int STAGE_FLOATS = A_FLOATS + BK * B_PITCH;
 constexpr int M_GROUPS = WM / 32, N_GROUPS = WN / 32;  // 32 rows feed two atoms of 16, 32 columns four atoms of 8
+constexpr int FRAGMENTS = 2 * (M_GROUPS + N_GROUPS);   // 128-bit loads for one k
 constexpr int K_ATOMS = BK / 8;
+constexpr int ROWS = WM / 16;            // rows of atoms: between them, loads for later are issued
+constexpr int SLOTS = K_ATOMS * ROWS;    // places in a k-step where copies are issued
+constexpr int A_ROW_STEP = 4 * THREADS / BM, A_COPIES = BK / A_ROW_STEP;  // rows and copies of one thread
+constexpr int B_ROW_STEP = 4 * THREADS / BN, B_COPIES = BK / B_ROW_STEP;
+constexpr int COPIES = A_COPIES + B_COPIES;
+static_assert(BK % A_ROW_STEP == 0 && BK % B_ROW_STEP == 0, "every thread copies whole chunks");
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 32 == 0 && WN % 32 == 0, "tiles must nest");
-static_assert(BK * BM / 4 % THREADS == 0 && BK * BN / 4 % THREADS == 0, "every thread copies whole chunks");
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm_mma_tf32(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K,
@@ -49,18 +55,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const int block_col = blockIdx.x * BN;
 
     // [load]
-    auto load = [&](int stage, int k0) {
-        float* As = shared + stage * STAGE_FLOATS;
-        float* Bs = As + A_FLOATS;
+    // A thread copies the same 16 bytes of every A_ROW_STEP-th row of A and every B_ROW_STEP-th row of B.
+    const int a_row = threadIdx.x / (BM / 4), a_col = threadIdx.x % (BM / 4) * 4;
+    const int b_row = threadIdx.x / (BN / 4), b_col = threadIdx.x % (BN / 4) * 4;
+    const unsigned a_target = shared_address(shared + a_row * A_PITCH + a_col);
+    const unsigned b_target = shared_address(shared + A_FLOATS + b_row * B_PITCH + b_col);
+    const float* a_source = A + static_cast<long long>(a_row) * M + block_row + a_col;
+    const float* b_source = B + static_cast<long long>(b_row) * N + block_col + b_col;
+    const long long a_step = static_cast<long long>(A_ROW_STEP) * M, b_step = static_cast<long long>(B_ROW_STEP) * N;
+    int load_k = 0;
+    auto load_slot = [&](int stage, int slot) {  // this thread's copies in one of the SLOTS of a k-step
 #pragma unroll
-        for (int i = threadIdx.x; i < BK * BM / 4; i += THREADS) {
-            const int k = i / (BM / 4), m = i % (BM / 4) * 4;
-            cp_async<16>(shared_address(As + k * A_PITCH + m), A + static_cast<long long>(k0 + k) * M + block_row + m);
-        }
-#pragma unroll
-        for (int i = threadIdx.x; i < BK * BN / 4; i += THREADS) {
-            const int k = i / (BN / 4), n = i % (BN / 4) * 4;
-            cp_async<16>(shared_address(Bs + k * B_PITCH + n), B + static_cast<long long>(k0 + k) * N + block_col + n);
+        for (int i = slot * COPIES / SLOTS; i < (slot + 1) * COPIES / SLOTS; ++i) {
+            if (i < A_COPIES) {
+                cp_async<16>(a_target + 4 * (stage * STAGE_FLOATS + i * A_ROW_STEP * A_PITCH), a_source, load_k < K);
+                a_source += a_step;
+            } else {
+                const int j = i - A_COPIES;
+                cp_async<16>(b_target + 4 * (stage * STAGE_FLOATS + j * B_ROW_STEP * B_PITCH), b_source, load_k < K);
+                b_source += b_step;
+            }
         }
     };
     // [/load]
@@ -69,74 +83,83 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     // Which 16 of a warp's rows form an atom is ours to choose, if C is stored by the same rule. Row `group` and
     // row `group + 8` of two atoms are rows 4 * group .. 4 * group + 3 of 32, so one 128-bit load brings all four;
     // likewise column `group` of four atoms of B. A quarter of a warp reads 4 rows, 8 banks each: no conflict.
-    float4 a[2][M_GROUPS][2], b[2][N_GROUPS][2];
-    auto load_fragments = [&](int buffer, int stage, int k) {
-        const float* As = shared + stage * STAGE_FLOATS + (k * 8 + member) * A_PITCH + warp_row + group * 4;
-        const float* Bs = shared + stage * STAGE_FLOATS + A_FLOATS + (k * 8 + member) * B_PITCH + warp_col + group * 4;
+    unsigned a[2][M_GROUPS][2][4], b[2][N_GROUPS][2][4];  // [buffer][group of 32][k = member, member + 4][row, column]
+    auto fragment = [&](int buffer, int i) -> unsigned(&)[4] {  // the loads of one k in order: B, then A
+        if (i < 2 * N_GROUPS) return b[buffer][i / 2][i % 2];
+        return a[buffer][i / 2 - N_GROUPS][i % 2];
+    };
+    auto load_fragment = [&](int buffer, int stage, int k, int i) {
+        const int row = k * 8 + i % 2 * 4 + member;
+        const float* source = shared + stage * STAGE_FLOATS;
+        if (i < 2 * N_GROUPS)
+            source += A_FLOATS + row * B_PITCH + warp_col + i / 2 * 32 + group * 4;
+        else
+            source += row * A_PITCH + warp_row + (i / 2 - N_GROUPS) * 32 + group * 4;
+        const uint4 four = *reinterpret_cast<const uint4*>(source);
+        unsigned(&r)[4] = fragment(buffer, i);
+        r[0] = four.x, r[1] = four.y, r[2] = four.z, r[3] = four.w;
+    };
+    auto round_fragment = [&](int buffer, int i) {
+        unsigned(&r)[4] = fragment(buffer, i);
 #pragma unroll
-        for (int upper = 0; upper < 2; ++upper) {  // k = member, and k = member + 4
-#pragma unroll
-            for (int m = 0; m < M_GROUPS; ++m)
-                a[buffer][m][upper] = *reinterpret_cast<const float4*>(As + upper * 4 * A_PITCH + m * 32);
-#pragma unroll
-            for (int n = 0; n < N_GROUPS; ++n)
-                b[buffer][n][upper] = *reinterpret_cast<const float4*>(Bs + upper * 4 * B_PITCH + n * 32);
-        }
+        for (int j = 0; j < 4; ++j) r[j] = to_tf32(__uint_as_float(r[j]));
     };
     // [/fragments]
 
     float acc[M_GROUPS][N_GROUPS][2][4][4] = {};  // [group of rows][group of columns][row atom][column atom][element]
     // [multiply]
-    auto multiply = [&](int buffer) {
-        unsigned b_bits[N_GROUPS][4][2];
+    auto multiply_row = [&](int buffer, int row) {
+        const unsigned(&low)[4] = a[buffer][row / 2][0], (&high)[4] = a[buffer][row / 2][1];
+        const int i = row % 2 * 2;
+        const unsigned rows[4] = {low[i], low[i + 1], high[i], high[i + 1]};
 #pragma unroll
         for (int n = 0; n < N_GROUPS; ++n)
 #pragma unroll
-            for (int upper = 0; upper < 2; ++upper) {
-                const float4 v = b[buffer][n][upper];
-                b_bits[n][0][upper] = to_tf32(v.x), b_bits[n][1][upper] = to_tf32(v.y);
-                b_bits[n][2][upper] = to_tf32(v.z), b_bits[n][3][upper] = to_tf32(v.w);
-            }
-#pragma unroll
-        for (int m = 0; m < M_GROUPS; ++m) {
-            const float4 v = a[buffer][m][0], w = a[buffer][m][1];
-            const unsigned first[4] = {to_tf32(v.x), to_tf32(v.y), to_tf32(w.x), to_tf32(w.y)};
-            const unsigned second[4] = {to_tf32(v.z), to_tf32(v.w), to_tf32(w.z), to_tf32(w.w)};
-#pragma unroll
-            for (int n = 0; n < N_GROUPS; ++n)
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    mma_m16n8k8_tf32(acc[m][n][0][j], first, b_bits[n][j][0], b_bits[n][j][1]);
-                    mma_m16n8k8_tf32(acc[m][n][1][j], second, b_bits[n][j][0], b_bits[n][j][1]);
-                }
-        }
+            for (int j = 0; j < 4; ++j)
+                mma_m16n8k8_tf32(acc[row / 2][n][row % 2][j], rows, b[buffer][n][0][j], b[buffer][n][1][j]);
     };
     // [/multiply]
 
     // [pipeline]
-    const int steps = K / BK;
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage) {
-        if (stage < steps) load(stage, stage * BK);
+#pragma unroll
+        for (int slot = 0; slot < SLOTS; ++slot) load_slot(stage, slot);
+        load_k += BK;
         cp_async_commit();
     }
     cp_async_wait<STAGES - 2>();
     __syncthreads();
-    load_fragments(0, 0, 0);
+#pragma unroll
+    for (int slot = 0; slot < ROWS; ++slot) load_slot(STAGES - 1, slot);
+#pragma unroll
+    for (int i = 0; i < FRAGMENTS; ++i) {
+        load_fragment(0, 0, 0, i);
+        round_fragment(0, i);
+    }
     int read_stage = 0, write_stage = STAGES - 1;
-    for (int step = 0; step < steps; ++step) {
-        if (step + STAGES - 1 < steps) load(write_stage, (step + STAGES - 1) * BK);
-        cp_async_commit();
+    for (int k_step = 0; k_step < K; k_step += BK) {
 #pragma unroll
         for (int k = 0; k < K_ATOMS; ++k) {
             if (k == K_ATOMS - 1) {  // the next stage must have landed, and everyone have left this one
+                load_k += BK;
+                cp_async_commit();
                 cp_async_wait<STAGES - 2>();
                 __syncthreads();
                 write_stage = read_stage;
                 read_stage = read_stage + 1 == STAGES ? 0 : read_stage + 1;
             }
-            load_fragments((k + 1) % 2, read_stage, (k + 1) % K_ATOMS);
-            multiply(k % 2);
+            const int next_k = (k + 1) % K_ATOMS, next = (k + 1) % 2;
+#pragma unroll
+            for (int row = 0; row < ROWS; ++row) {  // first half: load what the next k needs; second half: round it
+#pragma unroll
+                for (int i = 0; i < FRAGMENTS; ++i) {
+                    if (i * ROWS / FRAGMENTS / 2 == row) load_fragment(next, read_stage, next_k, i);
+                    if (i * ROWS / FRAGMENTS / 2 == row - ROWS / 2) round_fragment(next, i);
+                }
+                load_slot(write_stage, next_k * ROWS + row);
+                multiply_row(k % 2, row);
+            }
         }
     }
     // [/pipeline]

@@ -1,8 +1,8 @@
-// mma_multistage: everything at once. One block a multiprocessor stays for the whole product and walks its tiles as
-// one stream of k-steps, so that loads for the next tile are in flight while the last one is still being stored.
-// Since mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, tiles ordered for L2.
-// Tiles: block BM x BN x BK, warp WM x WN, instruction 16 x 8 x 16. Needs K and N in multiples of 8 (16-byte rows).
-// C is fp32, or fp16 with -DHALF_OUTPUT=1. On sm_75 cp.async and m16n8k16 take their slower paths (ptx.cuh).
+// mma_multistage: everything at once. One block a multiprocessor stays for the whole product and walks its tiles as one
+// stream of k-steps, so that copies for the next tile are in flight while the last one is being stored.
+// Since mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, loads dosed between the mma,
+// tiles in an order that suits L2, guarded edges, fp32 or fp16 output (-DHALF_OUTPUT=1).
+// Tiles: block BM x BN x BK, warp WM x WN, mma 16 x 8 x 16. K and N in multiples of 8 (16-byte rows).
 #include "epilogue.cuh"
 #include "ptx.cuh"
 
@@ -46,10 +46,12 @@ constexpr int STAGE_BYTES = A_BYTES + BK * BN * 2;
 constexpr int M_ATOMS = WM / 16;
 constexpr int N_ATOMS = WN / 8;
 constexpr int K_ATOMS = BK / 16;
-static_assert(A_CHUNKS == 4 || A_CHUNKS == 8, "rows of As are 64 or 128 bytes");
-static_assert(B_CHUNKS >= 8 && N_ATOMS % 2 == 0 && BM % WM == 0 && BN % WN == 0, "tiles must nest");
+constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // ldmatrix.x4 for one k
 constexpr int A_ROW_STEP = THREADS / A_CHUNKS, A_COPIES = BM / A_ROW_STEP;  // rows and copies of one thread
 constexpr int B_ROW_STEP = THREADS / B_CHUNKS, B_COPIES = BK / B_ROW_STEP;
+constexpr int COPIES = A_COPIES + B_COPIES;
+static_assert(A_CHUNKS == 4 || A_CHUNKS == 8, "rows of As are 64 or 128 bytes");
+static_assert(B_CHUNKS >= 8 && N_ATOMS % 2 == 0 && BM % WM == 0 && BN % WN == 0, "tiles must nest");
 static_assert(A_ROW_STEP % 8 == 0 && B_ROW_STEP % 8 == 0, "all copies of a thread share one swizzle mask");
 static_assert(A_COPIES * A_ROW_STEP == BM && B_COPIES * B_ROW_STEP == BK, "every thread copies whole chunks");
 
@@ -77,6 +79,14 @@ __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_
 }
 // [/raster]
 
+// The element `rows` rows further down. One instruction where it is used: a pointer kept for every copy costs registers,
+// and one pointer moved from copy to copy holds the warp until the copy before has been issued.
+__device__ __forceinline__ const half* rows_below(const half* pointer, int rows, int pitch) {
+    const half* result;
+    asm volatile("mad.wide.s32 %0, %1, %2, %3;" : "=l"(result) : "r"(pitch), "r"(rows * 2), "l"(pointer));
+    return result;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm_mma_multistage(const half* __restrict__ A, const half* __restrict__ B, Out* __restrict__ C, int M, int N,
                         int K, float alpha, float beta) {
@@ -86,43 +96,47 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int lane = thread % 32;
     const int warp_row = thread / 32 / (BN / WN) * WM;
     const int warp_col = thread / 32 % (BN / WN) * WN;
-
     const int tile_rows = (M + BM - 1) / BM;
     const int tile_cols = (N + BN - 1) / BN;
-    const int k_steps = (K + BK - 1) / BK;
-    const int my_tiles = (tile_rows * tile_cols - static_cast<int>(blockIdx.x) + gridDim.x - 1) / gridDim.x;
-    const int steps = my_tiles * k_steps;
+    const int tiles = tile_rows * tile_cols;
 
     // [load]
-    // The loader runs STAGES - 1 k-steps ahead of the multiplier, across the border between tiles.
-    int load_tile = blockIdx.x, load_k = 0, load_row, load_col;
-    tile_position(load_tile, tile_rows, tile_cols, load_row, load_col);
+    // A thread copies the same column of every A_ROW_STEP-th row of A, and of every B_ROW_STEP-th row of B.
     const int a_row = thread / A_CHUNKS, a_col = thread % A_CHUNKS * 8;
     const int b_row = thread / B_CHUNKS, b_col = thread % B_CHUNKS * 8;
     const unsigned a_target = stage0 + a_offset(a_row, a_col / 8);
     const unsigned b_target = stage0 + A_BYTES + b_offset(b_row, b_col / 8);
-
-    auto load_part = [&](int stage, int part) {  // one K_ATOMS-th of the copies of a k-step
-        const bool a_inside = load_k + a_col < K, b_inside = load_col + b_col < N;
-        const half* a_source = A + static_cast<long long>(load_row + a_row) * K + load_k + a_col;
-        const half* b_source = B + static_cast<long long>(load_k + b_row) * N + load_col + b_col;
-#pragma unroll
-        for (int i = part * A_COPIES / K_ATOMS; i < (part + 1) * A_COPIES / K_ATOMS; ++i)
-            cp_async<16>(a_target + stage * STAGE_BYTES + i * A_ROW_STEP * BK * 2,
-                         a_source + static_cast<long long>(i * A_ROW_STEP) * K,
-                         a_inside && load_row + a_row + i * A_ROW_STEP < M);
-#pragma unroll
-        for (int i = part * B_COPIES / K_ATOMS; i < (part + 1) * B_COPIES / K_ATOMS; ++i)
-            cp_async<16>(b_target + stage * STAGE_BYTES + i * B_ROW_STEP * BN * 2,
-                         b_source + static_cast<long long>(i * B_ROW_STEP) * N,
-                         b_inside && load_k + b_row + i * B_ROW_STEP < K);
-    };
-    auto load_advance = [&] {
-        load_k += BK;
+    const half *a_source = A, *b_source = B;
+    int load_tile = blockIdx.x - gridDim.x, load_k = K, load_stage = STAGES - 1;
+    int rows_inside, columns_inside, a_inside, b_inside;
+    auto load_begin = [&] {  // the next k-step: where it comes from, how much of it is inside, and which stage it fills
+        a_source += BK;
+        b_source += static_cast<long long>(BK) * N;
         if (load_k >= K) {
             load_k = 0;
             load_tile += gridDim.x;
-            tile_position(load_tile, tile_rows, tile_cols, load_row, load_col);
+            int row, col;
+            tile_position(min(load_tile, tiles - 1), tile_rows, tile_cols, row, col);
+            a_source = A + static_cast<long long>(row + a_row) * K + a_col;
+            b_source = B + static_cast<long long>(b_row) * N + col + b_col;
+            rows_inside = load_tile < tiles ? M - row - a_row : 0;  // past the last tile, nothing is
+            columns_inside = load_tile < tiles ? N - col - b_col : 0;
+        }
+        a_inside = load_k + a_col < K ? rows_inside : 0;
+        b_inside = columns_inside > 0 ? K - load_k - b_row : 0;
+        load_k += BK;
+        load_stage = load_stage + 1 == STAGES ? 0 : load_stage + 1;
+    };
+    auto load_part = [&](int part) {  // one K_ATOMS-th of this thread's copies for a k-step
+#pragma unroll
+        for (int i = part * COPIES / K_ATOMS; i < (part + 1) * COPIES / K_ATOMS; ++i) {
+            const int row = i < A_COPIES ? i * A_ROW_STEP : (i - A_COPIES) * B_ROW_STEP;
+            if (i < A_COPIES)
+                cp_async<16>(a_target + load_stage * STAGE_BYTES + row * BK * 2, rows_below(a_source, row, K),
+                             row < a_inside);
+            else
+                cp_async<16>(b_target + load_stage * STAGE_BYTES + row * BN * 2, rows_below(b_source, row, N),
+                             row < b_inside);
         }
     };
     // [/load]
@@ -132,81 +146,78 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // (k for A, n for B) needs an address of its own; everything else is a constant offset.
     unsigned a_address[K_ATOMS], b_address[N_ATOMS / 2];
 #pragma unroll
-    for (int k = 0; k < K_ATOMS; ++k)
-        a_address[k] = stage0 + a_offset(warp_row + lane % 16, 2 * k + lane / 16);
+    for (int k = 0; k < K_ATOMS; ++k) a_address[k] = stage0 + a_offset(warp_row + lane % 16, 2 * k + lane / 16);
 #pragma unroll
     for (int n = 0; n < N_ATOMS / 2; ++n)
         b_address[n] = stage0 + A_BYTES + b_offset(lane % 16, warp_col / 8 + 2 * n + lane / 16);
-
     unsigned a[2][M_ATOMS][4], b[2][N_ATOMS / 2][4];
-    auto load_fragments = [&](int buffer, int stage, int k) {
-#pragma unroll
-        for (int m = 0; m < M_ATOMS; ++m)
-            ldmatrix_x4(a[buffer][m], a_address[k] + stage * STAGE_BYTES + m * 16 * A_CHUNKS * 16);
-#pragma unroll
-        for (int n = 0; n < N_ATOMS / 2; ++n)
-            ldmatrix_x4_trans(b[buffer][n], b_address[n] + stage * STAGE_BYTES + k * 16 * B_CHUNKS * 16);
+    auto load_fragment = [&](int buffer, int stage, int k, int i) {  // B first: the first row of atoms needs it all
+        if (i < N_ATOMS / 2)
+            ldmatrix_x4_trans(b[buffer][i], b_address[i] + stage * STAGE_BYTES + k * 16 * BN * 2);
+        else
+            ldmatrix_x4(a[buffer][i - N_ATOMS / 2],
+                        a_address[k] + stage * STAGE_BYTES + (i - N_ATOMS / 2) * 16 * BK * 2);
     };
     // [/fragments]
 
-    float acc[M_ATOMS][N_ATOMS][4] = {};
-    // [store]
-    auto store = [&](int tile) {
-        int tile_row, tile_col;
-        tile_position(tile, tile_rows, tile_cols, tile_row, tile_col);
-#pragma unroll
-        for (int m = 0; m < M_ATOMS; ++m) {
-#pragma unroll
-            for (int n = 0; n < N_ATOMS; ++n) {
-                store_atom(C, M, N, tile_row + warp_row + m * 16, tile_col + warp_col + n * 8, acc[m][n], alpha, beta);
-#pragma unroll
-                for (int i = 0; i < 4; ++i) acc[m][n][i] = 0.0f;
-            }
-        }
-    };
-    // [/store]
-
     // [prologue]
 #pragma unroll
-    for (int stage = 0; stage < STAGES - 1; ++stage) {
-        if (stage < steps) {
+    for (int step = 0; step < STAGES - 1; ++step) {
+        load_begin();
 #pragma unroll
-            for (int part = 0; part < K_ATOMS; ++part) load_part(stage, part);
-            load_advance();
-        }
+        for (int part = 0; part < K_ATOMS; ++part) load_part(part);
         cp_async_commit();
     }
     cp_async_wait<STAGES - 2>();
     __syncthreads();
-    load_fragments(0, 0, 0);
+#pragma unroll
+    for (int i = 0; i < FRAGMENTS; ++i) load_fragment(0, 0, 0, i);
     // [/prologue]
 
     // [compute]
-    int tile = blockIdx.x, k_step = 0, read_stage = 0, write_stage = STAGES - 1;
-    for (int step = 0; step < steps; ++step) {
+    // Before the first half of the rows of mma, the ldmatrix for the next k; before the last, copies for a later k-step:
+    // small doses, so that no queue fills and holds the warp, and the two kinds apart (sm_90 pays for each change).
+    int stage = 0;
+    float acc[M_ATOMS][N_ATOMS][4] = {};
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        for (int k_step = 0; k_step < K; k_step += BK) {
+            load_begin();
 #pragma unroll
-        for (int k = 0; k < K_ATOMS; ++k) {
-            if (step + STAGES - 1 < steps) load_part(write_stage, k);
-            if (k == K_ATOMS - 1) {  // the next stage must have landed, and everyone have left this one
-                cp_async_commit();
-                cp_async_wait<STAGES - 2>();
-                __syncthreads();
-                write_stage = read_stage;
-                read_stage = read_stage + 1 == STAGES ? 0 : read_stage + 1;
+            for (int k = 0; k < K_ATOMS; ++k) {
+                if (k == K_ATOMS - 1) {
+                    load_part(k);
+                    cp_async_commit();
+                    cp_async_wait<STAGES - 2>();  // this thread's part of the next stage has landed;
+                    __syncthreads();              // everybody's has, and everybody has read all of this stage
+                    stage = stage + 1 == STAGES ? 0 : stage + 1;
+                }
+#pragma unroll
+                for (int m = 0; m < M_ATOMS; ++m) {
+                    constexpr int HALF = M_ATOMS > 1 ? M_ATOMS / 2 : 1;
+#pragma unroll
+                    for (int i = m * FRAGMENTS / HALF; m < HALF && i < (m + 1) * FRAGMENTS / HALF; ++i)
+                        load_fragment((k + 1) % 2, stage, (k + 1) % K_ATOMS, i);
+                    if (m == M_ATOMS - 1 && k < K_ATOMS - 1) load_part(k);
+#pragma unroll
+                    for (int n = 0; n < N_ATOMS; ++n)
+                        mma_m16n8k16(acc[m][n], a[k % 2][m], b[k % 2][n / 2][n % 2 * 2], b[k % 2][n / 2][n % 2 * 2 + 1]);
+                }
             }
-            load_fragments((k + 1) % 2, read_stage, (k + 1) % K_ATOMS);
-#pragma unroll
-            for (int m = 0; m < M_ATOMS; ++m)
-#pragma unroll
-                for (int n = 0; n < N_ATOMS; ++n)
-                    mma_m16n8k16(acc[m][n], a[k % 2][m], b[k % 2][n / 2][n % 2 * 2], b[k % 2][n / 2][n % 2 * 2 + 1]);
         }
-        load_advance();
-        if (++k_step == k_steps) {
-            store(tile);
-            tile += gridDim.x;
-            k_step = 0;
-        }
+        // [/compute]
+
+        // [store]
+        int row, col;
+        tile_position(tile, tile_rows, tile_cols, row, col);
+#pragma unroll
+        for (int m = 0; m < M_ATOMS; ++m)
+#pragma unroll
+            for (int n = 0; n < N_ATOMS; n += 2) {
+                store_atoms(C, M, N, row + warp_row + m * 16, col + warp_col + n * 8, acc[m][n], acc[m][n + 1], alpha,
+                            beta);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) acc[m][n][i] = acc[m][n + 1][i] = 0.0f;
+            }
+        // [/store]
     }
-    // [/compute]
 }

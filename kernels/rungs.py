@@ -374,7 +374,7 @@ LADDER = (
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         fallbacks=({"STAGES": 3}, {"BK": 32}, {"BN": 128, "BK": 32}, {"BN": 128, "BK": 32, "STAGES": 3}),
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (32, 64), "WM": (32, 64), "WN": (32, 64),
-               "STAGES": (2, 3, 4, 5, 6), "GROUP": (4, 8, 16)},
+               "STAGES": (3, 4, 5, 6), "GROUP": (4, 8, 16)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
