@@ -12,7 +12,6 @@ matters, the float64 is *rounded to odd* (Boldo and Melquiond, 2008), after whic
 in any direction, gives what one rounding would have.
 """
 
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -42,8 +41,7 @@ FORMATS = {
     )
 }
 
-_CHUNK = 16384  # elements whose float64 scratch stays in a core's cache
-_scratch = threading.local()
+_CHUNK = 32768  # elements whose float64 forms stay in a core's cache
 
 
 # Arithmetic
@@ -104,53 +102,58 @@ def fma(a, b, c, format="f32", rounding="rn", ftz=False, sat=False, relu=False):
 
 
 def fma_f32(a, b, c, out=None):
-    """a * b + c on float32 arrays, round to nearest even, one rounding: the emulator's hottest
-    loop.
+    """a * b + c on float32 arrays, round to nearest even, one rounding: the emulator's hottest loop.
 
     The product of two float32 is exact in float64, so float64's `a * b + c` has one rounding, and
     rounding that to float32 is a second. The second goes wrong only where the first landed on the
     midpoint of two float32 (the low 29 bits say so) or where the result is subnormal; those
     elements alone are repaired.
     """
-    if not (np.shape(a) == np.shape(b) == np.shape(c)):
-        a, b, c = np.broadcast_arrays(a, b, c)
-    shape = np.shape(a)
-    target = out if out is not None and out.flags.c_contiguous else np.empty(shape, np.float32)
-    flat = target.reshape(-1)
-    a, b, c = (np.ascontiguousarray(x, np.float32).reshape(-1) for x in (a, b, c))
-    x_all, y_all, bits_all, hit_all = _scratch_arrays()
+    a, b, c = (np.asarray(x, np.float32) for x in (a, b, c))
+    if out is None:
+        same = a.shape == b.shape == c.shape
+        shape = a.shape if same else np.broadcast_shapes(a.shape, b.shape, c.shape)
+        out = np.empty(shape, np.float32)
+    if out.size <= _CHUNK:
+        return _fma_f32(a, b, c, out)
+    rows = max(1, _CHUNK * len(out) // out.size)
+    operands = [np.broadcast_to(x, out.shape) for x in (a, b, c)]
+    for start in range(0, len(out), rows):
+        part = slice(start, start + rows)
+        _fma_f32(*(x[part] for x in operands), out[part])
+    return out
+
+
+def _fma_f32(a, b, c, out):
     with np.errstate(all="ignore"):
-        for start in range(0, flat.size, _CHUNK):
-            stop = min(start + _CHUNK, flat.size)
-            x, y = x_all[: stop - start], y_all[: stop - start]
-            bits, hit = bits_all[: stop - start], hit_all[: stop - start]
-            x[...] = a[start:stop]
-            y[...] = b[start:stop]
-            np.multiply(x, y, out=x)
-            y[...] = c[start:stop]
-            np.add(x, y, out=x)
-            result = flat[start:stop]
-            result[...] = x
-            np.bitwise_and(x.view(np.int64), 0x1FFFFFFF, out=bits)
-            np.equal(bits, 0x10000000, out=hit)
-            if np.count_nonzero(hit):
-                _repair_fma(result, a, b, c, start, np.flatnonzero(hit))
-            if not np.abs(result).min() >= 2.0**-126:  # a zero, a subnormal or a NaN
-                small = np.abs(x)
-                small = (small <= 2.0**-126) & (small > 0)
-                if small.any():
-                    _repair_fma(result, a, b, c, start, np.flatnonzero(small))
-                result.view(np.uint32)[np.isnan(result)] = 0x7FFFFFFF
-    if out is not None and target is not out:
-        out[...] = target
-        return out
-    return target
+        exact = a.astype(np.float64)
+        other = b.astype(np.float64)
+        if exact.shape == other.shape == c.shape:
+            np.multiply(exact, other, exact)
+            other[...] = c
+            np.add(exact, other, exact)
+        else:
+            exact = np.multiply(exact, other) + c.astype(np.float64)
+        out[...] = exact
+        if np.count_nonzero((exact.view(np.int64) & _BELOW) == _MIDPOINT):
+            _repair_fma(out, a, b, c, (exact.view(np.int64) & _BELOW) == _MIDPOINT)
+        if not np.minimum.reduce(np.absolute(out), axis=None, initial=1.0) >= _TINY:
+            small = np.abs(exact)  # there is a zero, a subnormal or a NaN
+            small = (small <= 2.0**-126) & (small > 0)
+            if small.any():
+                _repair_fma(out, a, b, c, small)
+            out[np.isnan(out)] = _NAN
+    return out
 
 
-def _repair_fma(result, a, b, c, start, where):
-    at = where + start
-    total, error = _two_sum(a[at].astype(np.float64) * b[at], c[at].astype(np.float64))
-    result[where] = _odd(total, error)
+_BELOW, _MIDPOINT = np.int64(0x1FFFFFFF), np.int64(0x10000000)
+_TINY, _NAN = np.float32(2.0**-126), np.uint32(0x7FFFFFFF).view(np.float32)
+
+
+def _repair_fma(out, a, b, c, where):
+    where = np.broadcast_to(where, out.shape)
+    a, b, c = (np.broadcast_to(x, out.shape)[where].astype(np.float64) for x in (a, b, c))
+    out[where] = _odd(*_two_sum(a * b, c))
 
 
 def div(a, b, format="f32", rounding="rn", ftz=False, sat=False):
@@ -573,15 +576,3 @@ def _extremum(pick, of_equal, a, b, format, ftz, nan, xorsign_abs):
             result = (result & mask) | sign
         lost = (np.isnan(x) | np.isnan(y)) if nan else (np.isnan(x) & np.isnan(y))
     return np.where(lost, spec.bits(spec.nan), result).astype(spec.bits).view(spec.dtype)
-
-
-def _scratch_arrays():
-    arrays = getattr(_scratch, "arrays", None)
-    if arrays is None:
-        arrays = _scratch.arrays = (
-            np.empty(_CHUNK),
-            np.empty(_CHUNK),
-            np.empty(_CHUNK, np.int64),
-            np.empty(_CHUNK, bool),
-        )
-    return arrays
