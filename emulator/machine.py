@@ -16,7 +16,7 @@ from . import sanitizer
 from .decode import ALL, Code, CodeBlock
 from .errors import BarrierDivergence, Deadlock, ExecutionError, Trap
 from .memory import Globals, Rows
-from .trace import Access
+from .trace import Sample
 from .values import Affine, Pattern, Value, merge
 from .wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
 
@@ -150,7 +150,7 @@ class Chunk:
             row.shared_wavefronts += known[1]
             row.shared_wavefronts_ideal += known[2]
             row.bytes += known[3]
-        if self.is_first and len(row.samples) < self.launch.record:
+        if self.is_first and row.room > 0:
             self.sample(row, "shared", address, mask, width, kind)
 
     def _shared_cost(
@@ -193,7 +193,7 @@ class Chunk:
             row.global_requests += known[1]
             row.global_sectors += known[2]
             row.bytes += known[3]
-        if self.is_first and len(row.samples) < self.launch.record:
+        if self.is_first and row.room > 0:
             self.sample(row, "global", address, mask, width, kind)
 
     def _global_cost(
@@ -213,25 +213,17 @@ class Chunk:
 
     def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
         """Keeps what each warp of the launch's first block did."""
-        lanes = self.lanes_of(mask)[0].reshape(-1, 32)
+        active = self.lanes_of(mask)[0]
+        if mask is not None and not active.any():
+            return
         if type(address) is int:
             where = np.full(self.T, address, np.int64)
         else:
             array = address.pattern.array
             where = np.broadcast_to(array[0] + address.offset, (self.T,))
-        where = where.reshape(-1, 32)
-        block = tuple(int(x) for x in self.blocks[0])
-        for warp in np.flatnonzero(lanes.any(axis=1)).tolist():
-            active, at, name = lanes[warp].copy(), where[warp].copy(), space
-            if space == "global":
-                buffer = self.launch.space.find(int(at[active.argmax()]))
-                if buffer is None:
-                    continue
-                name, at = buffer.name, at - buffer.start
-            occurrence = sum(other.warp == warp for other in row.samples)
-            row.samples.append(
-                Access(space, name, block, warp, occurrence, active, at, width, kind)
-            )
+        block = tuple(self.blocks[0].tolist())
+        row.samples.append(Sample(space, block, active.copy(), where, width, kind))
+        row.room -= int(np.count_nonzero(active.reshape(-1, 32).any(axis=1)))
 
     def finish(self) -> None:
         """Adds what blocks and guards counted to the rows."""

@@ -111,7 +111,8 @@ class Module:
         value and must have the parameter's size; a Python int or float takes the parameter's type.
         shared_bytes: dynamic shared memory. blocks: run only these blocks, [(x, y, z), ...]. count:
         False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
-        record: how many sample accesses to keep for each instruction. progress: show progress on
+        record: of how many warp executions to keep the addresses, for each
+        instruction. progress: show progress on
         stderr after two seconds; None means where stderr is a terminal.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
@@ -136,7 +137,7 @@ class Launch:
         self, module, code: Code, grid, block, args, shared_bytes, count, sanitize, record
     ):
         self.module, self.code, self.grid, self.block = module, code, grid, block
-        self.counting, self.record = count, record
+        self.counting = count
         self._check_shape(shared_bytes)
         self.dynamic_bytes = int(shared_bytes)
         self.shared_bytes = code.shared_static + self.dynamic_bytes
@@ -156,6 +157,7 @@ class Launch:
                 ins.opcode, ins.line, ins.text,
                 ins.location.frames()[0] if ins.location else None,
                 ins.location.frames() if ins.location else (),
+                room=record,
             )
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip
@@ -270,6 +272,7 @@ class Launch:
             self.code.function.name, self.grid, self.block, rows,
             self.report.hazards if self.report else None, self.counting, len(coordinates),
             time.perf_counter() - started,
+            [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
         )  # fmt: skip
 
     def _coordinates(self, blocks) -> np.ndarray:

@@ -40,6 +40,18 @@ class Access:
     kind: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One execution of a memory instruction by a launch's first block: all its warps, addresses as issued."""
+
+    space: str
+    block: tuple[int, int, int]
+    active: np.ndarray  # (T,) bool
+    addresses: np.ndarray  # (T,) int64
+    width: int
+    kind: str
+
+
 @dataclass
 class Row:
     """One PTX instruction, summed over the launch.
@@ -63,7 +75,8 @@ class Row:
     global_requests: int = 0
     global_sectors: int = 0
     bytes: int = 0
-    samples: list[Access] = field(default_factory=list, repr=False)
+    samples: list[Sample] = field(default_factory=list, repr=False)
+    room: int = field(default=0, repr=False)  # warps that may still be sampled
 
 
 class Trace:
@@ -74,11 +87,14 @@ class Trace:
     emulator took.
     """
 
-    def __init__(self, entry, grid, block, instructions, hazards, counted, blocks, seconds):
+    def __init__(
+        self, entry, grid, block, instructions, hazards, counted, blocks, seconds, buffers=()
+    ):
         self.entry, self.grid, self.block = entry, grid, block
         self.instructions: list[Row] = instructions
         self.counted, self.blocks, self.seconds = counted, blocks, seconds
         self._hazards = hazards
+        self._buffers: list[tuple[int, int, str]] = list(buffers)  # (start, end, name)
 
     @property
     def hazards(self) -> list:
@@ -109,7 +125,34 @@ class Trace:
         """
         if isinstance(row, int):
             row = self.instructions[row]
-        return [access for access in row.samples if warp is None or access.warp == warp]
+        found, occurrences = [], defaultdict(int)
+        for sample in row.samples:
+            for number in np.flatnonzero(sample.active.reshape(-1, 32).any(axis=1)).tolist():
+                occurrence = occurrences[number]
+                occurrences[number] += 1
+                if warp is None or warp == number:
+                    found.append(self._access(sample, number, occurrence))
+        return found
+
+    def _access(self, sample: Sample, warp: int, occurrence: int) -> Access:
+        lanes = slice(32 * warp, 32 * warp + 32)
+        active, addresses, name = sample.active[lanes], sample.addresses[lanes], sample.space
+        if name == "global":
+            first = int(addresses[active.argmax()])
+            for start, end, buffer in self._buffers:
+                if start <= first < end:
+                    name, addresses = buffer, addresses - start
+        return Access(
+            sample.space,
+            name,
+            sample.block,
+            warp,
+            occurrence,
+            active,
+            addresses,
+            sample.width,
+            sample.kind,
+        )
 
     def by_line(self, file: str | None = None) -> dict[int, dict[str, int]]:
         """{source line: {column: sum, "instructions": PTX instructions}} for one source file.
