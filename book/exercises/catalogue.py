@@ -166,6 +166,20 @@ def _columns_of_order(case):
     return np.arange(m * n, dtype=np.int32).reshape(n, m).T
 
 
+def _tile_stride(operand):
+    """The product if fragments of this operand are loaded with the tile's stride, 16, from the right corners."""
+
+    def guess(case):
+        p = case.product
+        X = getattr(p, operand)
+        rows, cols = np.indices(X.shape)
+        corner = rows // 16 * 16 * X.shape[1] + cols // 16 * 16
+        read = X.ravel()[corner + rows % 16 * 16 + cols % 16]
+        return read @ p.B if operand == "A" else p.A @ read
+
+    return guess
+
+
 SIZES = ((64, 64, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
 
 EXERCISES = (
@@ -219,15 +233,15 @@ EXERCISES = (
     Exercise(
         "coarsen", MORE_WORK, "Four outputs a thread: beat the tiled rung's wavefronts", 30,
         "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, with fewer "
-        "wavefronts of shared memory than the `tiled` rung spends on the same product (2,304 at 64 x 64 x 64).",
+        "wavefronts of shared memory than the `tiled` rung spends on the same product (16,896 at 64 x 64 x 64).",
         (
             "The outputs are rows `ty`, `ty + 8`, `ty + 16` and `ty + 24` of the tile: one `Bs[k][tx]` serves all four.",
             "Four steps of k at a time: four values of `Bs` in registers, then one `float4` from each of the four rows.",
         ),
-        "Each value of `Bs` is read once and used four times. A row of `As` is the same for the whole warp, so a `float4` of "
-        "it costs one wavefront, as a single float does, and serves four steps of k.",
+        "Each value of `Bs` is read once and used four times. A row of `As` is the same for the whole warp: a `float4` "
+        "of it costs two wavefronts, and serves four steps of k, where four single floats would cost four.",
         cases=products(((64, 64, 64), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
-        goals=(Goal("shared_wavefronts", 2_304, "M=64, N=64, K=64"),),
+        goals=(Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),),
     ),
     Exercise(
         "vectorize", MORE_WORK, "Wide accesses where they are allowed", 20,
@@ -280,6 +294,10 @@ EXERCISES = (
         cases=products(
             ((16, 16, 16), (32, 48, 64), (16, 64, 48)), (16, 16), (32,), dtype=np.float16
         ),
+        suspects={
+            "A is loaded with a stride of 16, the tile's, where its rows are K apart": _tile_stride("A"),
+            "B is loaded with a stride of 16, the tile's, where its rows are N apart": _tile_stride("B"),
+        },
     ),
     Exercise(
         "lane_map", TENSOR_CORES, "Who holds what", 20,
@@ -384,7 +402,7 @@ EXERCISES = (
         "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
         "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
         cases=_epilogues,
-        goals=(Goal("global_requests", 208, "M=32, N=32, K=8, alpha=1, beta=0"),),
+        goals=(Goal("global_requests", 520, "M=32, N=32, K=8, alpha=1, beta=0"),),
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,

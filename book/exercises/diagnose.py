@@ -36,7 +36,7 @@ def findings(case: Case, got: np.ndarray, suspects=()) -> list[str]:
     for message, guess in [*dict(suspects).items(), *SUSPECTS]:
         if _matches(case, got, missing, guess):
             return [*said, f"{message}."]
-    if case.product is not None and (moved := _moved(case, got, missing)):
+    if moved := _moved(case, got, missing):
         return [*said, moved]
     if np.isnan(got[bad].astype(float)).all():
         return [
@@ -51,7 +51,7 @@ def where(mask: np.ndarray) -> str:
     """The marked elements in words, with a verb: "rows 16 and up are"."""
     flat = mask.reshape(-1, mask.shape[-1]) if mask.ndim > 1 else mask.reshape(1, -1)
     rows, cols = flat.shape
-    by_row, by_col = flat.mean(1) > 0.9, flat.mean(0) > 0.9
+    by_row, by_col = flat.mean(1) > 0.97, flat.mean(0) > 0.97
     if flat.mean() > 0.97:
         return "every element is"
     if mask.ndim == 1 and _covers(flat, by_row[:, None] | by_col):
@@ -76,7 +76,7 @@ def _verb(subject: str) -> str:
 
 
 def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
-    return mask[shape].mean() > 0.9 and not mask[~shape].any()
+    return mask[shape].mean() > 0.97 and not mask[~shape].any()
 
 
 def _indices(what: str, marked: np.ndarray) -> str:
@@ -141,26 +141,42 @@ def _matches(case: Case, got, missing, guess) -> bool:
 
 
 def _moved(case: Case, got, missing) -> str | None:
-    """Whole rows or columns that hold what belongs elsewhere."""
-    for what, mine, right, gone in (
-        ("row", got, case.expected, missing),
-        ("column", got.T, case.expected.T, missing.T),
-    ):
-        n = len(right)
-        if n > 256 or gone.any():
-            continue
-        source = []
-        for line in mine:
-            near = np.flatnonzero(
-                np.abs(right - line).max(1) < 1e-3 * np.abs(right).max()
+    """What belongs elsewhere: whole rows or columns of a product, chunks or elements of a mapping."""
+    if case.product is not None:
+        return _moved_line("row", got, case.expected, missing) or _moved_line(
+            "column", got.T, case.expected.T, missing.T
+        )
+    whole = got.ndim == 3  # chunks of eight halves: one alone may occur twice by chance
+    mine = got.reshape(-1, got.shape[-1]) if whole else got.reshape(-1, 1)
+    right = case.expected.reshape(mine.shape)
+    shape = got.shape[:-1] if whole else got.shape
+    if case.tolerance:
+        return None
+    gone = missing.reshape(mine.shape).any(1)
+    for at in np.flatnonzero((mine != right).any(1) & ~gone):
+        found = np.flatnonzero((right == mine[at]).all(1))
+        if len(found) == 1:
+            here, there = (
+                list(map(int, np.unravel_index(i, shape))) for i in (at, found[0])
             )
-            if len(near) != 1:
-                break
-            source.append(int(near[0]))
-        if len(source) == n and source != list(range(n)):
-            at = next(i for i in range(n) if source[i] != i)
-            return f"{what.capitalize()} {at} of the output holds what belongs in {what} {source[at]}."
+            return f"{here} of the output holds what belongs at {there}."
     return None
+
+
+def _moved_line(what: str, mine, right, gone) -> str | None:
+    n = len(right)
+    if n > 256 or gone.any():
+        return None
+    source = []
+    for line in mine:
+        near = np.flatnonzero(np.abs(right - line).max(1) < 1e-3 * np.abs(right).max())
+        if len(near) != 1:
+            return None
+        source.append(int(near[0]))
+    if source == list(range(n)):
+        return None
+    at = next(i for i in range(n) if source[i] != i)
+    return f"{what.capitalize()} {at} of the output holds what belongs in {what} {source[at]}."
 
 
 def _of_product(change):
@@ -246,10 +262,51 @@ def _only_last(t):
     return change
 
 
+def _stale_last(t):
+    """The last tile of K was never fetched: its buffer, of two, still holds the tile two before."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or K < 3 * t:
+            return None
+        terms = np.r_[: K - t, K - 3 * t : K - 2 * t]
+        return _keep_k(p, terms)
+
+    return change
+
+
 def _b_one_tile_late(t):
     def change(p):
         K = p.A.shape[1]
         return _with(p, p.A[:, t:], p.B[: K - t]) if t < K else None
+
+    return change
+
+
+def _every_other(t):
+    return lambda p: (
+        _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) // t % 2 == 0))
+        if p.A.shape[1] > t
+        else None
+    )
+
+
+def _without_last_of_each(t):
+    return lambda p: (
+        _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) % t != t - 1))
+        if p.A.shape[1] > t
+        else None
+    )
+
+
+def _transpose_tile(tile, block):
+    """Each tile of C transposed as a grid of blocks, the blocks themselves left as they are."""
+
+    def change(p):
+        tiles = _blocks(p.C, tile)
+        r, c = tiles.shape[:2]
+        grid = tiles.reshape(r, c, tile // block, block, tile // block, block)
+        return _unblocks(grid.transpose(0, 1, 4, 3, 2, 5).reshape(tiles.shape))
 
     return change
 
@@ -336,6 +393,21 @@ SUSPECTS = [
             lambda p: _with(p, B=_transpose_blocks(p.B)),
         ),
         (
+            "Each 16x16 tile of A is transposed: col_major where the tile lies row by row",
+            lambda p: _with(p, _unblocks(_blocks(p.A, 16).swapaxes(2, 3))),
+        ),
+        (
+            "Each 16x16 tile of B is transposed: col_major where the tile lies row by row",
+            lambda p: _with(p, B=_unblocks(_blocks(p.B, 16).swapaxes(2, 3))),
+        ),
+        *(
+            (
+                f"The last tile of K ({t} terms) is not fetched: the tile two before it, left in the buffer, is used again",
+                _stale_last(t),
+            )
+            for t in TILES
+        ),
+        (
             "Rows 8-15 of each 16 of A are swapped with rows 0-7",
             lambda p: _with(p, _swap(p.A, 0, 8)),
         ),
@@ -359,9 +431,32 @@ SUSPECTS = [
             "Each 8x8 block of the output is transposed",
             lambda p: _transpose_blocks(p.C),
         ),
-        (
-            "Each 16x16 tile of the output is transposed",
-            lambda p: _unblocks(_blocks(p.C, 16).swapaxes(2, 3)),
+        *(
+            (f"Each {t}x{t} tile of the output is transposed", _transpose_tile(t, 1))
+            for t in (16, 32, 64)
+        ),
+        *(
+            (
+                f"The {b}x{b} blocks of each {t}x{t} tile of the output are transposed: tx and ty the wrong way round",
+                _transpose_tile(t, b),
+            )
+            for t in (16, 32, 64)
+            for b in (2, 4, 8)
+            if b < t
+        ),
+        *(
+            (
+                f"Of every {2 * t} terms along K only the first {t} are summed",
+                _every_other(t),
+            )
+            for t in (1, 2, *TILES)
+        ),
+        *(
+            (
+                f"The last of every {t} terms along K is missing",
+                _without_last_of_each(t),
+            )
+            for t in TILES
         ),
         (
             "Rows 8-15 of each 16 of the output are swapped with rows 0-7",

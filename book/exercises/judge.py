@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+import emulator
 import kernels
 from emulator import errors
 from emulator.trace import COLUMNS
@@ -14,8 +17,11 @@ from kernels.launch import launch, parameters, prepare_on_gpu
 
 from .diagnose import findings
 from .exercise import Case, Exercise, Goal
+from .patience import DoesNotEnd, time_limit
 
 RIGHT, WRONG = "✓", "✗"
+EMULATOR_SECONDS = 20  # the slowest right answer takes two
+STOPPED = (errors.ExecutionError, DoesNotEnd)
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,13 @@ def judge(
                 f"It is launched with {len(args)}, and takes {needed}.",
             )
         try:
-            trace = launch(
+            trace = try_launch(
                 built, exercise.name, case.grid, case.block, args, machine=machine
             )
         except errors.Unsupported as error:
             return ("the emulator cannot run it", str(error))
-        except errors.ExecutionError as error:
-            return explain_error(error, source)
+        except STOPPED as error:
+            return explain_error(error, source, f"{exercise.name}.cu")
         if trace is not None and trace.hazards:
             return explain_hazards(trace, source, f"{exercise.name}.cu")
         said = findings(case, args[case.output], exercise.suspects)
@@ -134,24 +140,84 @@ def compile_cell(name: str, source: str, arch: int | None = None) -> kernels.Bui
     return kernels.build(source, name=f"{name}.cu", arch=arch or DEFAULT_ARCH)
 
 
-def explain_error(error: errors.ExecutionError, source: str) -> tuple[str, ...]:
-    """Headline and lines for what the emulator stopped at."""
+def try_launch(
+    built: kernels.Build,
+    entry: str,
+    grid,
+    block,
+    args,
+    shared_bytes: int = 0,
+    machine: str = "emulator",
+):
+    """Launch on this machine. The emulator watches shared memory for hazards, and its Trace is returned."""
+    if machine == "gpu":
+        return launch(built, entry, grid, block, args, shared_bytes, machine)
+    module = emulator.Module(built.ptx)
+    try:
+        with time_limit(EMULATOR_SECONDS):
+            return module.launch(
+                entry, grid, block, args, shared_bytes, sanitize=True, progress=False
+            )
+    except STOPPED as error:
+        code = module.entry(entry)
+        # A header's line may be at fault: what counts is the line of the kernel that called it.
+        error.frames = {
+            i.line: i.location.frames()
+            for i in code.instructions.values()
+            if i.location
+        }
+        raise
+
+
+def explain_error(error: Exception, source: str, file: str) -> tuple[str, ...]:
+    """Headline and lines for what the emulator stopped at, in the lines of `file`."""
     headline, why = next(
         (words for kind, words in _STOPPED.items() if isinstance(error, kind)),
         ("the emulator stopped it", ""),
     )
-    at = []
-    if error.source:
-        at.append(quote(error.source[1], source, error.source[0]))
-    if error.block is not None:
+    frames = getattr(error, "frames", {})
+
+    def at(ptx_line) -> str:
+        line = next((n for name, n in frames.get(ptx_line, ()) if name == file), None)
+        return quote(line, source, file) if line else f"PTX line {ptx_line}"
+
+    said = [at(error.ptx_line)] if error.ptx_line else []
+    if getattr(error, "block", None) is not None:
         thread = f", thread {error.thread}" if error.thread is not None else ""
-        at.append(f"block {error.block}{thread}: {str(error).splitlines()[0]}")
-    waiting = list(getattr(error, "waiting", []))[:4]
-    return (headline, *at, *waiting, *([why] if why else []))
+        message = _in_words(str(error).splitlines()[0], source, file)
+        said.append(f"block {error.block}{thread}: {message}")
+    for text in getattr(error, "waiting", [])[:4]:
+        said.append(re.sub(r"PTX line (\d+)", lambda m: at(int(m[1])), text))
+    return (headline, *said, *([why] if why else []))
+
+
+def _in_words(message: str, source: str, file: str) -> str:
+    """The emulator's message without addresses, and with "C" for "argument 2"."""
+    for old, new in (
+        (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
+        (r" at address 0x[0-9a-f]+:", ","),
+        (r", 0 bytes past", ", just past"),
+    ):
+        message = re.sub(old, new, message)
+    found = re.search(rf"\b{re.escape(Path(file).stem)}\s*\(([^)]*)\)", source)
+    names = [
+        part.split()[-1].lstrip("*&")
+        for part in (found[1] if found else "").split(",")
+        if part.strip()
+    ]
+
+    def name(match):
+        return names[int(match[1])] if int(match[1]) < len(names) else match[0]
+
+    return re.sub(r"\bargument (\d+)", name, message)
 
 
 # In order: the more special kind first.
 _STOPPED = {
+    DoesNotEnd: (
+        "it does not end, and was stopped",
+        "Which loop never leaves? Look at what its condition counts.",
+    ),
     errors.OutOfBounds: (
         "out of bounds",
         "Which index is too large there, and which guard would have caught it?",

@@ -16,14 +16,14 @@ import numpy as np
 import kernels
 from emulator import errors
 from kernels.build import DEFAULT_ARCH
-from kernels.launch import launch, prepare_on_gpu
+from kernels.launch import prepare_on_gpu
 from kernels.machine import choose
 from kernels.rungs import FOLDER as RUNG_FOLDER
 
 from .cases import ceil_div, poisoned, unwritten
 from .diagnose import findings
 from .exercise import Case, Product
-from .judge import explain_error, explain_hazards
+from .judge import STOPPED, explain_error, explain_hazards, try_launch
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2
@@ -182,11 +182,11 @@ def run(
         done = _launch(kernel, *found[-1], A, B, machine)
         if done.C is not None and runs:
             done, said = _verify(done, runs[0].C, A, B)
+            if done.trace is not None and done.trace.hazards:
+                b, _, text = found[-1]
+                headline, *lines = explain_hazards(done.trace, text, b.name)
+                said = [f"{kernel.name}: {headline}", *(f"  {line}" for line in lines)]
             advice += said
-        if done.trace is not None and done.trace.hazards:
-            b, _, text = found[-1]
-            headline, *lines = explain_hazards(done.trace, text, b.name)
-            advice += [f"{kernel.name}: {headline}", *(f"  {line}" for line in lines)]
         runs.append(done)
     return LabReport(size, tuple(runs), tuple(advice))
 
@@ -229,12 +229,17 @@ _DEVICE_WORDS = re.compile(
 )
 
 
+def _kept(header: str) -> bool:
+    """Device headers of CUDA, and those that lie beside the ladder's kernels."""
+    return bool(_KEPT_INCLUDES.fullmatch(header)) or (RUNG_FOLDER / header).is_file()
+
+
 def device_code(text: str) -> str:
     """The same file with host functions and host includes blanked out: line numbers stay what they were.
 
     The compiler for kernels takes no host code, so `main` and its helpers must go; the kernels are left as they are.
     """
-    text = _INCLUDE.sub(lambda m: m[0] if _KEPT_INCLUDES.fullmatch(m[1]) else "", text)
+    text = _INCLUDE.sub(lambda m: m[0] if _kept(m[1]) else "", text)
     plain = _COMMENT_OR_STRING.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     plain = re.sub(
         r"^[ \t]*#(?:\\\n|[^\n])*",
@@ -286,16 +291,13 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
     if machine == "emulator":
         C = poisoned((M, N))
         try:
-            trace = launch(
-                built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes, machine
+            trace = try_launch(
+                built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes
             )
-        except errors.EmulatorError as error:
-            stopped = (
-                explain_error(error, text)
-                if isinstance(error, errors.ExecutionError)
-                else (str(error),)
-            )
-            return LabRun(kernel, stopped=tuple(stopped))
+        except STOPPED as error:
+            return LabRun(kernel, stopped=explain_error(error, text, built.name))
+        except errors.Unsupported as error:
+            return LabRun(kernel, stopped=(str(error),))
         return LabRun(kernel, C, trace=trace)
     import cupy
 
@@ -313,6 +315,21 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
     return LabRun(kernel, c.get(), ms=float(np.median(times)))
 
 
+def _narrow_stride(case: Case) -> np.ndarray:
+    """The product if fragments of B are loaded from its 16 x 64 tile with a leading dimension of 16."""
+    B = case.product.B
+    rows, cols = np.indices(B.shape)
+    place = cols % 64 // 16 * 16 + rows % 16 * 16 + cols % 16
+    return (
+        case.product.A @ B[rows // 16 * 16 + place // 64, cols // 64 * 64 + place % 64]
+    )
+
+
+SUSPECTS = {
+    "B's fragments are loaded with a leading dimension of 16, where the tile of B is 64 wide": _narrow_stride,
+}
+
+
 def _verify(done: LabRun, golden: np.ndarray, A, B) -> tuple[LabRun, list[str]]:
     """Count errors as the lab does, and look for the cause of any."""
     missing = unwritten(done.C)
@@ -325,4 +342,6 @@ def _verify(done: LabRun, golden: np.ndarray, A, B) -> tuple[LabRun, list[str]]:
         return done, []
     wide = Product(A.astype(float), B.astype(float), np.zeros(golden.shape))
     case = Case("", (), 2, wide.C, (), (), TOLERANCE / 20, np.abs(wide.C), wide)
-    return done, [f"{done.kernel.name}: {said}" for said in findings(case, done.C)]
+    return done, [
+        f"{done.kernel.name}: {said}" for said in findings(case, done.C, SUSPECTS)
+    ]

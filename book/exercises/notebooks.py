@@ -102,18 +102,28 @@ def notebook(part: str):
     return made
 
 
-PROGRESS = (
-    "# Exercises: your progress\n\nThe exercises that you have passed on this machine, in whichever notebook. "
-    "Run the cell to see."
-)
+PROGRESS = "# Exercises: your progress\n\nEvery exercise, with the minutes that it may take, in the order of the book."
+LIST = """\
+from book.exercises import EXERCISES, progress
+
+for exercise in EXERCISES:
+    print(f"{exercise.part:28} {exercise.minutes:3} min  {exercise.title}")\
+"""
 
 
 def progress():
     """The page that the reader's own work fills in."""
     made = new_notebook()
-    cell = new_code_cell("from book.exercises import progress\n\nprogress()")
-    cell.metadata.tags = [EXCUSED]
-    made.cells = [new_markdown_cell(PROGRESS), cell]
+    passed = new_code_cell("progress()")
+    passed.metadata.tags = [EXCUSED]
+    made.cells = [
+        new_markdown_cell(PROGRESS),
+        new_code_cell(LIST),
+        new_markdown_cell(
+            "Those that you have passed on this machine, in whichever notebook. Run the cell to see."
+        ),
+        passed,
+    ]
     chapters.write_setup_cell(made)
     return made
 

@@ -1,0 +1,150 @@
+# ruff: noqa: E501 (a row of the table of mistakes may run on)
+"""The ECE 60827 lab: a student's file runs as it is, is verified as the lab does, and is explained."""
+
+import numpy as np
+import pytest
+
+import kernels
+from book.exercises import lab3, lab3_evidence
+from book.exercises.exercise import Exercise
+
+LAB = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
+GIVEN_OUTPUT = """\
+Shared-mem GEMM (128x128)*(128x128):  not timed: no GPU here
+WMMA+smem GEMM (128x128)*(128x128):    not timed: no GPU here
+WMMA+async GEMM (128x128)*(128x128):   not timed: no GPU here
+
+Verification (WMMA+smem vs shared-mem golden):
+  Errors   : 16384 / 16384
+  Max rel err: 1.000000
+
+Verification (WMMA+async vs shared-mem golden):
+  Errors   : 16384 / 16384
+  Max rel err: 1.000000
+"""
+
+
+def run(*edits, size=64):
+    text = LAB.solution
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    return lab3.run(text, size=size, machine="emulator")
+
+
+def test_the_launch_is_the_lab_s():
+    a, b = lab3.KERNELS[1:]
+    assert (a.threads, a.grid(1024, 1024), a.shared_bytes) == ((128,), (16, 64), 2560)
+    assert (b.threads, b.grid(1024, 1024), b.shared_bytes) == ((128,), (16, 32), 6144)
+
+
+def test_inputs_are_hundredths_and_differ():
+    A, B = lab3.lab_inputs(128)
+    assert A.dtype == B.dtype == np.float16 and (A != B).any()
+    assert np.isin(A, (np.arange(100) / 100).astype(np.float16)).all()
+
+
+def test_what_is_given_fails_with_the_lab_s_output():
+    report = lab3.run(LAB.skeleton, machine="emulator")
+    assert not report.passed
+    assert str(report).startswith(GIVEN_OUTPUT)
+
+
+def test_the_solution_passes():
+    report = run(size=128)
+    assert report.passed, str(report)
+    assert "Errors   : 0 / 16384" in str(report)
+
+
+def test_the_ladder_s_kernels_pass():
+    assert lab3.run(*lab3_evidence.LADDER, machine="emulator").passed
+
+
+def test_a_file_with_host_code_runs_unchanged():
+    host = """
+#include <cstdio>
+#include "helpers.h"
+#define CHECK(call) do { if ((call) != cudaSuccess) { printf("} failed\\n"); } } while (0)
+static void banner(const char* name) { printf("{ %s\\n", name); }  // }
+"""
+    main = """
+int main(int argc, char** argv) {
+#ifdef VERBOSE
+    banner("lab 3");
+#endif
+    gemm_wmma_smem<<<1, 128, 2560>>>(nullptr, nullptr, nullptr, 16, 16, 64);
+    CHECK(cudaDeviceSynchronize());
+    return 0;
+}
+"""
+    text = host + LAB.solution + main
+    assert lab3.device_code(text).count("\n") == text.count("\n")
+    assert lab3.run(text, size=64, machine="emulator").passed
+
+
+@pytest.mark.parametrize(
+    "edits,kernel,words",
+    [
+        ([("        __syncthreads();\n        wmma::load_matrix_sync(a, As, W", "        wmma::load_matrix_sync(a, As, W")], "gemm_wmma_smem", "a race"),
+        ([("Bs + warp * WMMA_N, BLOCK_N", "Bs + warp * WMMA_N, WMMA_N")], "gemm_wmma_smem", "leading dimension of 16"),
+        ([("matrix_b, WMMA_M, WMMA_N, WMMA_K, half, wmma::row_major", "matrix_b, WMMA_M, WMMA_N, WMMA_K, half, wmma::col_major")], "gemm_wmma_smem", "tile of B is transposed"),
+        ([("        pipe.consumer_wait();\n", "")], "gemm_wmma_async", "a race with a copy"),
+        ([("        pipe.consumer_wait();\n        __syncthreads();", "        pipe.consumer_wait();")], "gemm_wmma_async", "a race"),
+        ([("As[tile % 2] + WMMA_M * WMMA_K, WMMA_K", "As[tile % 2], WMMA_K")], "gemm_wmma_async", "Row 16 of the output holds what belongs in row 0"),
+        ([("if (tile + 1 < K / WMMA_K) fetch", "if (tile + 2 < K / WMMA_K) fetch")], "gemm_wmma_async", "two before it"),
+    ],
+)  # fmt: skip
+def test_the_usual_mistakes_are_explained(edits, kernel, words):
+    report = run(*edits)
+    assert not report.passed
+    said = [line for line in report.advice if line.startswith(kernel)]
+    assert said, str(report)
+    assert any(word in " ".join(said) for word in words.split("|")), said
+
+
+def test_an_access_outside_stops_with_its_line():
+    report = run(("blockIdx.y * WMMA_M, col", "(blockIdx.y + 1) * WMMA_M, col"))
+    assert "out of bounds" in report.run("gemm_wmma_smem").stopped[0]
+    assert "line 3" in " ".join(report.run("gemm_wmma_smem").stopped)
+    assert not report.run("gemm_wmma_async").stopped
+
+
+def test_a_missing_kernel_is_named():
+    report = lab3.run("12_wmma_shared.cu", size=64, machine="emulator")
+    assert "there is no kernel gemm_wmma_async" in str(report)
+
+
+def test_what_does_not_compile_names_its_line():
+    with pytest.raises(kernels.BuildError, match=r"lab3.cu:\d+"):
+        run(("wmma::fill_fragment(acc, 0.0f);", "wmma::fill_fragment(ac, 0.0f);"))
+
+
+def test_sizes_that_the_tiles_do_not_divide_are_refused():
+    with pytest.raises(ValueError, match="multiple of 64"):
+        lab3.run(LAB.solution, size=100, machine="emulator")
+
+
+def test_every_element_of_a_fragment_is_held():
+    held = lab3_evidence.fragments()
+    for name, places in held.items():
+        elements, times = np.unique(places.reshape(-1, 2), axis=0, return_counts=True)
+        assert len(elements) == 256
+        assert set(times) == ({1} if name == "accumulator" else {2})
+
+
+def test_evidence_for_the_report():
+    assert "all 32 lanes" in lab3_evidence.half_a_warp()
+    wide = run()
+    narrow = lab3.run(lab3_evidence.two_byte_copies(), size=64, machine="emulator")
+    assert (
+        lab3_evidence.executed(wide.run("gemm_wmma_async"), "ld.global", "cp.async.cg")["ld.global"]
+        == 0
+    )
+    assert lab3_evidence.executed(narrow.run("gemm_wmma_async"), "cp.async.cg") == {
+        "cp.async.cg": 0
+    }
+    steps = lab3_evidence.timeline(wide.run("gemm_wmma_async"))
+    assert steps.index("copy 16 bytes of the next tile") < steps.index("multiply")
+    assert "race" in " ".join(
+        lab3.run(lab3_evidence.without_the_wait(), size=64, machine="emulator").advice
+    )
