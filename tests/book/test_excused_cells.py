@@ -26,6 +26,14 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'machine, size = (kernels.gpu().name, 1024) if kernels.gpu() else ("emulator", 128)',
         'timing.compare(["naive", "tiled"])',
     ],
+    "lab3": [
+        'evidence.at_full_size(source("lab3"))',
+        "evidence.at_full_size(*evidence.LADDER)",
+        "evidence.show_speedups()",
+    ],
+    "progress": [
+        "progress()",
+    ],
 }
 
 

@@ -15,7 +15,8 @@ def toc_files() -> list[str]:
 
 
 def test_every_chapter_and_page_is_in_the_table_of_contents():
-    pages = {f"book/{p.stem}" for p in [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")]}
+    found = [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md"), *BOOK.glob("exercises/*.ipynb")]
+    pages = {p.relative_to(chapters.ROOT).with_suffix("").as_posix() for p in found}
     assert pages == set(toc_files())
 
 
@@ -55,7 +56,8 @@ def test_cells_are_short_and_were_run(notebooks):
             if cell.cell_type != "code":
                 continue
             assert cell.source.strip(), f"{name}: an empty cell"
-            assert len(cell.source.splitlines()) <= 20, f"{name}: {cell.source[:60]!r} is long"
+            if not cell.source.startswith("%%kernel"):  # a kernel is as long as it is
+                assert len(cell.source.splitlines()) <= 20, f"{name}: {cell.source[:60]!r} is long"
             assert cell.execution_count, f"{name}: {cell.source[:60]!r} was not run"
             for output in cell.outputs:
                 assert output.output_type != "error" or chapters.has_tag(cell, "raises-exception")
