@@ -11,7 +11,7 @@ from kernels.build import cache_folder
 
 from .catalogue import EXERCISES, find
 from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
-from .lab3 import device_code
+from .lab import device_code
 
 # The kernels that this session has written.
 _SOURCES: dict[str, str] = {}

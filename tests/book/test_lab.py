@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import kernels
-from book.exercises import lab3, lab3_evidence
+from book.exercises import lab, lab_evidence
 from book.exercises.exercise import Exercise
 
 LAB = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
@@ -29,23 +29,23 @@ def run(*edits, size=64):
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)
-    return lab3.run(text, size=size, machine="emulator")
+    return lab.run(text, size=size, machine="emulator")
 
 
 def test_the_launch_is_the_lab_s():
-    a, b = lab3.KERNELS[1:]
+    a, b = lab.KERNELS[1:]
     assert (a.threads, a.grid(1024, 1024), a.shared_bytes) == ((128,), (16, 64), 2560)
     assert (b.threads, b.grid(1024, 1024), b.shared_bytes) == ((128,), (16, 32), 6144)
 
 
 def test_inputs_are_hundredths_and_differ():
-    A, B = lab3.lab_inputs(128)
+    A, B = lab.lab_inputs(128)
     assert A.dtype == B.dtype == np.float16 and (A != B).any()
     assert np.isin(A, (np.arange(100) / 100).astype(np.float16)).all()
 
 
 def test_what_is_given_fails_with_the_lab_s_output():
-    report = lab3.run(LAB.skeleton, machine="emulator")
+    report = lab.run(LAB.skeleton, machine="emulator")
     assert not report.passed
     assert str(report).startswith(GIVEN_OUTPUT)
 
@@ -57,7 +57,7 @@ def test_the_solution_passes():
 
 
 def test_the_ladder_s_kernels_pass():
-    assert lab3.run(*lab3_evidence.LADDER, machine="emulator").passed
+    assert lab.run(*lab_evidence.LADDER, machine="emulator").passed
 
 
 def test_a_file_with_host_code_runs_unchanged():
@@ -78,8 +78,8 @@ int main(int argc, char** argv) {
 }
 """
     text = host + LAB.solution + main
-    assert lab3.device_code(text).count("\n") == text.count("\n")
-    assert lab3.run(text, size=64, machine="emulator").passed
+    assert lab.device_code(text).count("\n") == text.count("\n")
+    assert lab.run(text, size=64, machine="emulator").passed
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_access_outside_stops_with_its_line():
 
 
 def test_a_missing_kernel_is_named():
-    report = lab3.run("12_wmma_shared.cu", size=64, machine="emulator")
+    report = lab.run("12_wmma_shared.cu", size=64, machine="emulator")
     assert "there is no kernel gemm_wmma_async" in str(report)
 
 
@@ -121,11 +121,11 @@ def test_what_does_not_compile_names_its_line():
 
 def test_sizes_that_the_tiles_do_not_divide_are_refused():
     with pytest.raises(ValueError, match="multiple of 64"):
-        lab3.run(LAB.solution, size=100, machine="emulator")
+        lab.run(LAB.solution, size=100, machine="emulator")
 
 
 def test_every_element_of_a_fragment_is_held():
-    held = lab3_evidence.fragments()
+    held = lab_evidence.fragments()
     for name, places in held.items():
         elements, times = np.unique(places.reshape(-1, 2), axis=0, return_counts=True)
         assert len(elements) == 256
@@ -133,18 +133,16 @@ def test_every_element_of_a_fragment_is_held():
 
 
 def test_evidence_for_the_report():
-    assert "all 32 lanes" in lab3_evidence.half_a_warp()
+    assert "all 32 lanes" in lab_evidence.half_a_warp()
     wide = run()
-    narrow = lab3.run(lab3_evidence.two_byte_copies(), size=64, machine="emulator")
+    narrow = lab.run(lab_evidence.two_byte_copies(), size=64, machine="emulator")
     assert (
-        lab3_evidence.executed(wide.run("gemm_wmma_async"), "ld.global", "cp.async.cg")["ld.global"]
+        lab_evidence.executed(wide.run("gemm_wmma_async"), "ld.global", "cp.async.cg")["ld.global"]
         == 0
     )
-    assert lab3_evidence.executed(narrow.run("gemm_wmma_async"), "cp.async.cg") == {
-        "cp.async.cg": 0
-    }
-    steps = lab3_evidence.timeline(wide.run("gemm_wmma_async"))
+    assert lab_evidence.executed(narrow.run("gemm_wmma_async"), "cp.async.cg") == {"cp.async.cg": 0}
+    steps = lab_evidence.timeline(wide.run("gemm_wmma_async"))
     assert steps.index("copy 16 bytes of the next tile") < steps.index("multiply")
     assert "race" in " ".join(
-        lab3.run(lab3_evidence.without_the_wait(), size=64, machine="emulator").advice
+        lab.run(lab_evidence.without_the_wait(), size=64, machine="emulator").advice
     )

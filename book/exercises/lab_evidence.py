@@ -13,7 +13,7 @@ from kernels.build import DEFAULT_ARCH
 from kernels.launch import launch
 
 from .exercise import FOLDER, Exercise
-from .lab3 import KERNELS, LAB_SIZE, LabReport, LabRun, run
+from .lab import KERNELS, LAB_SIZE, LabReport, LabRun, run
 
 RECORDED = FOLDER / "lab3_recorded.json"
 
