@@ -41,8 +41,10 @@ class Hazard:
 
     kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read" or
     "unfinished-copy". source, ptx_line, thread: of the access that was noticed; other_...: of the
-    earlier one, or None. source is (file, line) or None; block, thread are (x, y, z). address: byte
-    offset in the block's shared memory, that is symbol + offset. count: how often, in granules.
+    earlier one, or None. source is (file, line) in the kernel's own file, or None without
+    `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
+    address: byte offset in the block's shared memory, that is symbol + offset. count: how often, in
+    granules.
     """
 
     kind: str
@@ -58,6 +60,8 @@ class Hazard:
     symbol: str
     offset: int
     count: int = 0
+    frames: tuple[tuple[str, int], ...] = ()
+    other_frames: tuple[tuple[str, int], ...] = ()
 
     def __str__(self):
         return self.message + (f" ({self.count} times)" if self.count > 1 else "")
@@ -602,6 +606,8 @@ class Shadow:
             address,
             symbol,
             offset,
+            frames=_frames(instruction),
+            other_frames=_frames(earlier),
         )
 
     def _a_reader(self, granule, time, thread, code):
@@ -623,9 +629,14 @@ def _warp_of(code):
     return np.where(code >= _WARP, code - _WARP, code >> 5)
 
 
-def _source(instruction):
+def _frames(instruction):
     location = getattr(instruction, "location", None)
-    return location.frames()[0] if location is not None else None
+    return location.frames() if location is not None else ()
+
+
+def _source(instruction):
+    frames = _frames(instruction)
+    return frames[-1] if frames else None
 
 
 def _place(instruction):
@@ -634,7 +645,9 @@ def _place(instruction):
 
 
 def _where(instruction):
-    source = _source(instruction)
-    if source:
-        return f"at {source[0].rsplit('/', 1)[-1]}:{source[1]}"
+    frames = [f"{file.rsplit('/', 1)[-1]}:{line}" for file, line in _frames(instruction)]
+    if len(frames) > 1:
+        return f"at {frames[-1]} ({frames[0]})"
+    if frames:
+        return f"at {frames[0]}"
     return f"at PTX line {instruction.line}" if instruction is not None else ""
