@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     auto round_fragment = [&](int buffer, int i) {
         unsigned(&r)[4] = fragment(buffer, i);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) r[j] = to_tf32(__uint_as_float(r[j]));
+        for (int j = 0; j < 4; ++j) r[j] = nudge_to_tf32(__uint_as_float(r[j]));
     };
     // [/fragments]
 

@@ -332,7 +332,7 @@ LADDER = (
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         tile=("BM", "BN", 32),
-        space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        space={"BM": (64, 128, 192), "BN": (64, 128), "WM": (32, 64, 96), "WN": (32, 64), "MIN_BLOCKS": (1, 2)},
     ),
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
@@ -359,8 +359,7 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         a_major="M",
         min_arch=80,
-        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (16, 32), "WM": (32, 64), "WN": (32, 64),
-               "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
+        space={"BM": (128, 256), "BN": (128, 256), "BK": (16, 32), "STAGES": (2, 3, 4)},
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
@@ -373,8 +372,7 @@ LADDER = (
         alignment=8,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         fallbacks=({"STAGES": 3}, {"BK": 32}, {"BN": 128, "BK": 32}, {"BN": 128, "BK": 32, "STAGES": 3}),
-        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (32, 64), "WM": (32, 64), "WN": (32, 64),
-               "STAGES": (3, 4, 5, 6), "GROUP": (4, 8, 16)},
+        space={"BM": (128, 256), "BN": (128, 256), "BK": (32, 64), "STAGES": (3, 4, 6), "GROUP": (4, 8, 16)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
