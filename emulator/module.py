@@ -253,7 +253,8 @@ class Launch:
         shown = False
         for start in range(0, len(coordinates), size):
             chunk = Chunk(self, self.code, coordinates[start : start + size], start == 0)
-            chunk.run()
+            with np.errstate(all="ignore"):
+                chunk.run()
             chunk.finish()
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))

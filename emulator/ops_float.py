@@ -12,7 +12,7 @@ from .ptx import SINK, WIDTHS
 from .values import SIGNED, UNSIGNED, exact, signed
 
 ROUNDING = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
-FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "tf32"}
+FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64", "tf32"}
 STORAGE = {
     "f16": np.float16,
     "bf16": np.uint16,
@@ -30,13 +30,14 @@ def operands(bind, operand_list, kind: str):
     """(getters, single format, a function that undoes the packing) for operands of one type."""
     if kind.endswith("x2"):
         form = kind[:-2]
-        gets = [_pairs(bind.array(op, np.uint32), STORAGE[form]) for op in operand_list]
-        return gets, form, lambda out: np.ascontiguousarray(out).view(np.uint32)[..., 0]
+        whole = np.uint64 if form == "f32" else np.uint32
+        gets = [_pairs(bind.array(op, whole), STORAGE[form]) for op in operand_list]
+        return gets, form, lambda out: np.ascontiguousarray(out).view(whole)[..., 0]
     return [bind.array(op, STORAGE[kind]) for op in operand_list], kind, None
 
 
 def _pairs(get, half):
-    """(..., 2) of 16-bit elements from 32-bit registers, low half first."""
+    """(..., 2) of the elements that fill a register, the low half first."""
 
     def read(m):
         array = np.ascontiguousarray(get(m))

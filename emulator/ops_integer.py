@@ -339,7 +339,7 @@ def _bitwise(name: str, function):
             x, y = y, x
         if type(y) is int:
             return mapped((name, y, width), x, lambda: _with_constant(x, y, width))
-        return paired(name, x, y, lambda: _of_two(x, y, width))
+        return paired((name, width), x, y, lambda: _of_two(x, y, width))
 
     def _with_constant(x, constant, width):
         x = exact(x, width, True)

@@ -15,6 +15,7 @@ _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 _POLLING = {"volatile", "relaxed", "acquire", "mmio"}  # what others may be changing under us
 
 _STRONG = {*_POLLING, "release"}
+_ELSEWHERE = {"async", "bulk"}  # st.async, red.async, st.bulk: not plain memory instructions
 
 
 def dtype_of(kind: str) -> np.dtype:
@@ -118,8 +119,8 @@ def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
 
 def _elements(ins, bind) -> tuple[str, np.dtype, int]:
     kind = ins.parts[-1]
-    if kind not in WIDTHS or kind == "b128":
-        raise bind.unsupported(f".{kind}")
+    if kind not in WIDTHS or kind == "b128" or _ELSEWHERE & set(ins.parts):
+        raise bind.unsupported()
     lanes = next((_VECTORS[part] for part in ins.parts if part in _VECTORS), 1)
     return kind, dtype_of(kind), lanes
 
@@ -267,8 +268,8 @@ def _operation(ins, bind, kind: str):
 
 def atom(ins, bind):
     kind = ins.parts[-1]
-    if kind not in WIDTHS or kind == "b128":
-        raise bind.unsupported(f".{kind}")
+    if kind not in WIDTHS or kind == "b128" or _ELSEWHERE & set(ins.parts):
+        raise bind.unsupported()
     if kind in ("f16x2", "bf16x2"):
         dtype = np.dtype(np.uint32)
     elif kind in ("f16", "bf16"):

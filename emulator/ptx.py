@@ -177,7 +177,7 @@ class Program:
 
 WIDTHS = {
     **{f"{kind}{bits}": bits // 8 for kind in "bus" for bits in (8, 16, 32, 64)},
-    "f16": 2, "f16x2": 4, "f32": 4, "f64": 8, "b128": 16, "pred": 1, "bf16": 2, "bf16x2": 4, "tf32": 4,
+    "f16": 2, "f16x2": 4, "f32": 4, "f32x2": 8, "f64": 8, "b128": 16, "pred": 1, "bf16": 2, "bf16x2": 4, "tf32": 4,
     "e4m3": 1, "e5m2": 1, "e4m3x2": 2, "e5m2x2": 2, "u16x2": 4, "s16x2": 4,
     "texref": 8, "samplerref": 8, "surfref": 8,
 }  # fmt: skip
@@ -199,7 +199,7 @@ _TOKEN = re.compile(
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<float>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)
       | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-      | (?P<word>[%$_.a-zA-Z][\w$]*(?:(?:\.|::)[\w$]+)*)
+      | (?P<word>\.[\w$]+|[%$_a-zA-Z][\w$]*(?:(?:\.|::)[\w$]+)*)
       | (?P<mark>.)""",
     re.X | re.S,
 )

@@ -268,7 +268,7 @@ def multiply(x: int | Affine, y: int | Affine, width: int) -> int | Affine:
         x, y = y, x
     if type(y) is int:
         return scale(x, signed(y, width), width)
-    return paired("*", x, y, lambda: _product(x, y, width))
+    return paired(("*", width), x, y, lambda: _product(x, y, width))
 
 
 def _product(x: Affine, y: Affine, width: int) -> Affine:
@@ -286,7 +286,7 @@ def widen(x: int | Affine, width: int, is_signed: bool, to: int) -> int | Affine
     return x if to <= width else exact(x, width, is_signed)
 
 
-def paired(name: str, x: Affine, y: Affine, compute):
+def paired(name, x: Affine, y: Affine, compute):
     """`compute()`, remembered on x's pattern for this very pair of values."""
     key = ("pair", name, id(y.pattern), x.offset, y.offset)
     known = x.pattern.facts.get(key)

@@ -325,3 +325,11 @@ def test_float_immediates_and_moves():
     d, e, f, g = run(code, {}, {"%d": "f32", "%e": "f64", "%f": "b32", "%g": "f64"})
     assert (d == 1.5).all() and (e == 1.5).all() and (g == 1.5).all()
     assert f[0] == struct.unpack("<I", struct.pack("<f", 1.5))[0]
+
+
+def test_packed_single_precision():
+    x, y = np.random.default_rng(7).standard_normal((2, 64)).astype("f4")
+    code = "fma.rn.f32x2 %d, %a, %b, %a; add.rn.ftz.f32x2 %e, %a, %b;"
+    d, e = run(code, {"%a": ("b64", x.view("u8")), "%b": ("b64", y.view("u8"))}, {"%d": "b64", "%e": "b64"})
+    exact = x.astype("f8") * y + x
+    assert np.allclose(d.view("f4"), exact, rtol=2.0**-23) and same(e.view("f4"), x + y)

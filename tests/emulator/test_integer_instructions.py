@@ -534,3 +534,14 @@ def test_affine_values_wrap_like_registers():
         assert d[n] == v
         assert int(e[n]) == (wrap(v, "s32") * 5 + v) & (1 << 64) - 1
         assert f[n] == v >> 4 & 0xFFFF
+
+
+def test_one_pattern_in_registers_of_two_widths():
+    """What is remembered about operands at 32 bits is not used at 64."""
+    code = """{ .reg .b32 x, y; .reg .b64 w, z; mul.lo.u32 x, %n, 0x10000001; add.u32 x, x, 0x80000000; and.b32 x, x, -1;
+        mul.lo.u32 y, %n, 0x01234567; mul.lo.u32 %d, x, y; xor.b32 %e, x, y; cvt.u64.u32 w, x; cvt.u64.u32 z, y;
+        mul.lo.u64 %f, w, z; xor.b64 %g, w, z; }"""
+    d, e, f, g = run(code, {}, {"%d": "u32", "%e": "u32", "%f": "u64", "%g": "u64"}, threads=64)
+    for n in range(64):
+        x, y = (n * 0x10000001 + 0x80000000) % (1 << 32), n * 0x01234567 % (1 << 32)
+        assert (d[n], e[n], f[n], g[n]) == (x * y % (1 << 32), x ^ y, x * y, x ^ y)
