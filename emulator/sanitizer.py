@@ -3,9 +3,9 @@
 Two accesses to a byte of one block, by different threads, at least one a write, race unless one
 *happens before* the other. What orders them: a barrier between (`bar`, `barrier`; a named one
 orders its participants), an `mbarrier` arrival and the wait that sees its phase complete, and for
-lanes of one warp any instruction that the warp executes together (`bar.warp.sync`, `shfl.sync`,
-`ldmatrix.sync` ...). A `cp.async` is a write by the copying thread at the moment of its wait; until
-then nobody may touch the destination.
+lanes of one warp `bar.warp.sync` and the matrix instructions (`ldmatrix`, `wmma` ...), though not
+`shfl`. A `cp.async` is a write by the copying thread at the moment of its wait; until then nobody
+may touch the destination.
 
 A `Shadow` stands beside the shared memory of the resident blocks. For each granule (4 bytes; 2 or 1
 once an access is that narrow) it keeps when, and by which thread, the last write and the last reads

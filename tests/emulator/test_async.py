@@ -326,6 +326,48 @@ def test_copies_arrive_at_a_barrier():
     assert (out == data[::-1]).all() and not trace.hazards
 
 
+NAMED = r"""
+__device__ void meet(int id, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+__device__ void announce(int id, int threads) { asm volatile("bar.arrive %0, %1;" :: "r"(id), "r"(threads) : "memory"); }
+extern "C" __global__ void named(const float* in, float* out, int n) {
+    __shared__ float buffer[2][64];
+    int t = threadIdx.x;
+    if (t < 64) {
+        for (int i = 0; i < n; ++i) {
+            if (i >= 2) meet(3 + i % 2, 128);
+            buffer[i % 2][t] = in[(blockIdx.x * n + i) * 64 + t];
+            announce(1 + i % 2, 128);
+        }
+    } else {
+        float sum = 0;
+        for (int i = 0; i < n; ++i) {
+            meet(1 + i % 2, 128);
+            sum += buffer[i % 2][127 - t] * (i + 1);
+            if (FREE) announce(3 + i % 2, 128);
+        }
+        out[blockIdx.x * 64 + t - 64] = sum;
+    }
+}
+"""
+
+
+def test_named_barriers_between_producer_and_consumer_warps():
+    data = np.random.default_rng(4).integers(-9, 9, (3, 7, 64)).astype(np.float32)
+    out = np.zeros((3, 64), np.float32)
+    source = NAMED.replace("FREE", "i + 2 < n")
+    trace = launch(source, "named", 3, 128, [data, out, np.int32(7)])
+    assert (out == (data * np.arange(1, 8)[:, None]).sum(axis=1)[:, ::-1]).all()
+    assert [str(h) for h in trace.hazards] == []
+
+
+def test_a_consumer_that_does_not_meet_its_producer_reads_too_early():
+    data, out = np.zeros((1, 7, 64), np.float32), np.zeros((1, 64), np.float32)
+    source = NAMED.replace("FREE", "i + 2 < n").replace("meet(1 + i % 2, 128);", "", 1)
+    source = source.replace("announce(1 + i % 2, 128);", "")
+    trace = launch(source, "named", 1, 128, [data, out, np.int32(7)])
+    assert {"read-after-write", "uninitialised-read"} & {h.kind for h in trace.hazards}
+
+
 MBARRIER = r"""
 .version 8.0
 .target sm_90

@@ -222,6 +222,52 @@ def test_wmma_in_all_shapes_and_layouts(entry, by_columns):
     )
 
 
+OTHER_TYPES = r"""
+#include <mma.h>
+using namespace nvcuda;
+template <int M, int N, int K, class T, class In, class Acc>
+__device__ void tile(const In* A, const In* B, Acc* C) {
+    wmma::fragment<wmma::matrix_a, M, N, K, T, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, M, N, K, T, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, M, N, K, Acc> c;
+    wmma::load_matrix_sync(a, A, K);
+    wmma::load_matrix_sync(b, B, K);
+    wmma::fill_fragment(c, Acc(3));
+    wmma::mma_sync(c, a, b, c);
+    wmma::store_matrix_sync(C, c, N, wmma::mem_row_major);
+}
+#define ENTRY(name, M, N, K, T, In, Acc) \
+    extern "C" __global__ void name(const In* A, const In* B, Acc* C) { tile<M, N, K, T>(A, B, C); }
+ENTRY(bf16_16, 16, 16, 16, __nv_bfloat16, __nv_bfloat16, float)
+ENTRY(bf16_32, 32, 8, 16, __nv_bfloat16, __nv_bfloat16, float)
+ENTRY(bf16_8, 8, 32, 16, __nv_bfloat16, __nv_bfloat16, float)
+ENTRY(tf32_16, 16, 16, 8, wmma::precision::tf32, float, float)
+ENTRY(s8_16, 16, 16, 16, signed char, signed char, int)
+ENTRY(s8_32, 32, 8, 16, signed char, signed char, int)
+ENTRY(u8_8, 8, 32, 16, unsigned char, unsigned char, int)
+"""
+
+
+@pytest.mark.parametrize(
+    "entry", ["bf16_16", "bf16_32", "bf16_8", "tf32_16", "s8_16", "s8_32", "u8_8"]
+)
+def test_wmma_of_other_types(entry):
+    type, rows = entry.split("_")
+    m, n = {"16": (16, 16), "32": (32, 8), "8": (8, 32)}[rows]
+    k = 8 if type == "tf32" else 16
+    rng = np.random.default_rng(6)
+    a, b = rng.integers(0, 9, (m, k)), rng.integers(0, 9, (n, k))
+    if type != "u8":
+        a, b = a - 4, b - 4
+    held = {"tf32": np.float32, "s8": np.int8, "u8": np.uint8, "bf16": np.float32}[type]
+    x, y = a.astype(held), b.astype(held)
+    if type == "bf16":
+        x, y = ((v.view(np.uint32) >> 16).astype(np.uint16) for v in (x, y))
+    c = np.zeros((m, n), np.int32 if type in ("s8", "u8") else np.float32)
+    launch(OTHER_TYPES, entry, 1, 32, [x, y, c])
+    assert (c == a @ b.T + 3).all()
+
+
 OTHERS = r"""
 .version 8.0
 .target sm_80
