@@ -37,8 +37,9 @@ class Traffic:
 def _named(trace) -> Iterator[tuple[str, object]]:
     """(name, row) of every memory instruction that ran: "load A", "store shared", ..."""
     for row in trace.instructions:
-        if row.samples:
-            sample = row.samples[0]
+        samples = trace.accesses(row)
+        if samples:
+            sample = samples[0]
             shared = sample.space == "shared"
             where = "shared" if shared else MATRICES.get(sample.buffer, sample.buffer)
             yield f"{KINDS.get(sample.kind, sample.kind)} {where}", row
@@ -84,11 +85,25 @@ def first(trace, name: str, warp: int = 0, row: int = 0) -> figures.Access:
 
     row: which of the instructions of this kind, in PTX order. KeyError names the kinds there are.
     """
+    access = trace.accesses(_rows(trace, name)[row], warp)[0]
+    return _drawable(access)
+
+
+def every(trace, name: str) -> list[figures.Access]:
+    """All recorded executions of the instructions of this kind in which every lane takes part."""
+    found = [access for row in _rows(trace, name) for access in trace.accesses(row)]
+    return [_drawable(access) for access in found if access.active.all()]
+
+
+def _rows(trace, name: str) -> list:
     rows = [found for kind, found in _named(trace) if kind == name]
     if not rows:
         raise KeyError(
             f"no {name!r} in this trace; there are {', '.join(traffic(trace))}"
         )
-    access = trace.accesses(rows[row], warp)[0]
+    return rows
+
+
+def _drawable(access) -> figures.Access:
     addresses = np.where(access.active, access.addresses, -1)
     return figures.Access(tuple(int(a) for a in addresses), access.width, access.kind)

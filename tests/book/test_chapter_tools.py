@@ -46,6 +46,12 @@ def test_a_first_access_has_the_addresses_of_its_lanes(runs):
         memory.first(runs["uncoalesced"].trace, "load shared")
 
 
+def test_every_recorded_access_of_a_kind(runs):
+    found = memory.every(runs["uncoalesced"].trace, "load A")
+    assert len(found) > 32
+    assert {len(access.sectors) for access in found} == {32}
+
+
 def test_a_variant_is_the_rung_with_its_words_changed():
     A, B = np.random.default_rng(6).random((2, 40, 40), np.float32)
     built = variants.build("naive", "doubled", ("alpha * sum", "2.0f * alpha * sum"))
