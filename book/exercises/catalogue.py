@@ -231,7 +231,7 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        "coarsen", MORE_WORK, "Four outputs a thread: beat the tiled rung's wavefronts", 30,
+        "coarsen", MORE_WORK, "Four outputs a thread: beat a rung's wavefronts", 30,
         "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, with fewer "
         "wavefronts of shared memory than the `tiled` rung spends on the same product (16,896 at 64 x 64 x 64).",
         (

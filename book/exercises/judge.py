@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten, wrap
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from .exercise import Case, Exercise, Goal
 from .patience import DoesNotEnd, time_limit
 
 RIGHT, WRONG = "✓", "✗"
+QUOTED = 76  # columns of a page
 EMULATOR_SECONDS = 20  # the slowest right answer takes two
 STOPPED = (errors.ExecutionError, DoesNotEnd)
 
@@ -38,9 +40,16 @@ class Verdict:
 
     def __str__(self) -> str:
         mark = RIGHT if self.passed else WRONG
-        return "\n".join(
-            [f"{mark} {self.name}: {self.headline}", *(f"  {x}" for x in self.lines)]
-        )
+        told = [line for text in self.lines for line in _folded(text)]
+        return "\n".join([f"{mark} {self.name}: {self.headline}", *told])
+
+
+def _folded(text: str) -> list[str]:
+    """A line that fits a page; what a compiler quotes stays as it is."""
+    if len(text) <= QUOTED or " | " in text:
+        return [f"  {text}"]
+    start = " " * (len(text) - len(text.lstrip()) + 2)
+    return wrap(text, QUOTED, initial_indent=start, subsequent_indent=f"{start}  ")
 
 
 def judge(
@@ -239,11 +248,16 @@ _STOPPED = {
 
 
 def quote(line: int, source: str, file: str = "") -> str:
-    """ "line 12: sum += As[ty][k];"."""
+    """ "line 12: sum += As[ty][k];", as much of the statement as fits a page."""
     lines = source.splitlines()
     if not file.endswith(".cu") or not 1 <= line <= len(lines):
         return f"{file} line {line}"
-    return f"line {line}: {lines[line - 1].strip()}"
+    statement = lines[line - 1].strip()
+    for more in lines[line : line + 3]:
+        if statement.split("//")[0].rstrip().endswith((";", "{", "}", ")")):
+            break
+        statement += " " + more.strip()
+    return shorten(f"line {line}: {statement}", QUOTED, placeholder=" ...")
 
 
 # Kind of hazard: headline, and what the later access (its line first) did to the earlier one.
@@ -305,12 +319,12 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
     for n in sorted(excess, key=lambda n: (-excess[n], n))[:most]:
         if excess[n] <= 0:
             continue
-        text = f"{quote(n, source, '.cu')}  <- {lines[n][goal.metric]:,}"
+        spent = f"{lines[n][goal.metric]:,} {goal.words}"
         if least:
-            text += f", without conflicts {lines[n][least]:,}"
+            spent += f", without conflicts {lines[n][least]:,}"
         elif goal.metric == "global_sectors":
-            text += f" in {lines[n]['global_requests']:,} requests"
-        said.append(text)
+            spent += f" in {lines[n]['global_requests']:,} requests"
+        said += [quote(n, source, ".cu"), f"  {spent}"]
     return said
 
 

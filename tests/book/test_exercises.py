@@ -1,6 +1,7 @@
 # ruff: noqa: E501 (a row of the table of mistakes may run on)
 """Each exercise: what is given fails, the solution passes, and plausible mistakes are told apart by their cause."""
 
+import re
 import sys
 
 import nbformat
@@ -54,7 +55,7 @@ MISTAKES = {
         ),
         "after the loop": (
             [
-                ("        __syncthreads();  // everyone has read them before anyone overwrites them\n    }", "    }\n    __syncthreads();"),
+                ("        __syncthreads();  // everyone has read them: overwrite them\n    }", "    }\n    __syncthreads();"),
             ],
             "a race",
         ),
@@ -186,10 +187,12 @@ MISTAKES = {
 
 
 def solution_with(name, edits):
+    """The solution with each (old, new) made; white space in `old` stands for any."""
     text = find(name).solution
     for old, new in edits:
-        assert old in text, f"{name}: the solution has no {old!r}"
-        text = text.replace(old, new)
+        pattern = r"\s+".join(re.escape(word) for word in old.split())
+        text, times = re.subn(pattern, lambda _, new=new: new, text)
+        assert times, f"{name}: the solution has no {old!r}"
     return text
 
 

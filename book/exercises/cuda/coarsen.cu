@@ -1,7 +1,9 @@
-// C = A @ B: 32 x 8 threads compute a 32 x 32 tile of C, so a thread has TM = 4 outputs of one column.
+// C = A @ B: 32 x 8 threads compute a 32 x 32 tile of C, so a thread has TM = 4
+// outputs of one column.
 constexpr int TILE = 32, TM = 4;
 
-extern "C" __global__ void coarsen(const float* A, const float* B, float* C, int M, int N, int K) {
+extern "C" __global__ void coarsen(const float* A, const float* B, float* C,
+                                   int M, int N, int K) {
     __shared__ __align__(16) float As[TILE][TILE], Bs[TILE][TILE];
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int first_row = blockIdx.y * TILE + ty, col = blockIdx.x * TILE + tx;
@@ -9,8 +11,10 @@ extern "C" __global__ void coarsen(const float* A, const float* B, float* C, int
     for (int tile = 0; tile < K; tile += TILE) {
         for (int i = 0; i < TM; ++i) {
             const int r = ty + 8 * i, row = first_row + 8 * i;
-            As[r][tx] = row < M && tile + tx < K ? A[row * K + tile + tx] : 0.0f;
-            Bs[r][tx] = tile + r < K && col < N ? B[(tile + r) * N + col] : 0.0f;
+            As[r][tx] =
+                row < M && tile + tx < K ? A[row * K + tile + tx] : 0.0f;
+            Bs[r][tx] =
+                tile + r < K && col < N ? B[(tile + r) * N + col] : 0.0f;
         }
         __syncthreads();
 #ifdef SOLUTION
@@ -26,8 +30,9 @@ extern "C" __global__ void coarsen(const float* A, const float* B, float* C, int
             }
         }
 #else
-        // Your turn: the other three outputs of this thread (rows ty + 8, ty + 16 and ty + 24 of the tile).
-        // Read each element of Bs once for all four; a float4 of As serves four steps of k.
+        // Your turn: the other three outputs of this thread (rows ty + 8, ty +
+        // 16 and ty + 24 of the tile). Read each element of Bs once for all
+        // four; a float4 of As serves four steps of k.
         for (int k = 0; k < TILE; ++k) sum[0] += As[ty][k] * Bs[k][tx];
 #endif
         __syncthreads();

@@ -1,4 +1,5 @@
-// One warp reads shared memory in six ways, one line each; `sink` keeps the compiler from dropping the reads.
+// One warp reads shared memory in six ways, one line each; `sink` keeps the
+// compiler from dropping the reads.
 extern "C" __global__ void count_wavefronts(float* sink) {
     __shared__ __align__(16) float s[32 * 33];
     const int lane = threadIdx.x;

@@ -13,8 +13,9 @@ using namespace nvcuda;
 #define BLOCK_N 64  // columns of C a block has: 16 for each of its four warps
 
 // Part A. 128 threads; a block has 16 x 64 of C, a warp 16 x 16.
-__global__ void gemm_wmma_smem(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C,
-                               int M, int K, int N) {
+__global__ void gemm_wmma_smem(const half* __restrict__ A,
+                               const half* __restrict__ B,
+                               float* __restrict__ C, int M, int K, int N) {
     extern __shared__ half shared[];
     half* As = shared;                    // 16 x 16
     half* Bs = shared + WMMA_M * WMMA_K;  // 16 x 64
@@ -24,8 +25,12 @@ __global__ void gemm_wmma_smem(const half* __restrict__ A, const half* __restric
     wmma::fragment<wmma::accumulator, WMMA_M, WMMA_N, WMMA_K, float> acc;
     wmma::fill_fragment(acc, 0.0f);
 #ifdef SOLUTION
-    wmma::fragment<wmma::matrix_a, WMMA_M, WMMA_N, WMMA_K, half, wmma::row_major> a;
-    wmma::fragment<wmma::matrix_b, WMMA_M, WMMA_N, WMMA_K, half, wmma::row_major> b;
+    wmma::fragment<wmma::matrix_a, WMMA_M, WMMA_N, WMMA_K, half,
+                   wmma::row_major>
+        a;
+    wmma::fragment<wmma::matrix_b, WMMA_M, WMMA_N, WMMA_K, half,
+                   wmma::row_major>
+        b;
     for (int k = 0; k < K; k += WMMA_K) {
         for (int i = threadIdx.x; i < WMMA_M * WMMA_K; i += blockDim.x)
             As[i] = A[(row + i / WMMA_K) * K + k + i % WMMA_K];
@@ -38,35 +43,50 @@ __global__ void gemm_wmma_smem(const half* __restrict__ A, const half* __restric
         __syncthreads();
     }
 #else
-    // Your turn: for each step of K, fill As and Bs together, then load fragments and multiply.
+    // Your turn: for each step of K, fill As and Bs together, then load
+    // fragments and multiply.
 #endif
-    wmma::store_matrix_sync(C + row * N + col + warp * WMMA_N, acc, N, wmma::mem_row_major);
+    wmma::store_matrix_sync(C + row * N + col + warp * WMMA_N, acc, N,
+                            wmma::mem_row_major);
 }
 
-// Part B. 128 threads; a block has 32 x 64 of C, a warp 32 x 16; two buffers, filled ahead through a pipeline.
-__global__ void gemm_wmma_async(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C,
-                                int M, int K, int N) {
+// Part B. 128 threads; a block has 32 x 64 of C, a warp 32 x 16; two buffers,
+// filled ahead through a pipeline.
+__global__ void gemm_wmma_async(const half* __restrict__ A,
+                                const half* __restrict__ B,
+                                float* __restrict__ C, int M, int K, int N) {
     extern __shared__ __align__(16) half shared[];
     half* As[2] = {shared, shared + ASYNC_TILE_M * WMMA_K};
-    half* Bs[2] = {shared + 2 * ASYNC_TILE_M * WMMA_K, shared + 2 * ASYNC_TILE_M * WMMA_K + WMMA_K * BLOCK_N};
+    half* Bs[2] = {shared + 2 * ASYNC_TILE_M * WMMA_K,
+                   shared + 2 * ASYNC_TILE_M * WMMA_K + WMMA_K * BLOCK_N};
     const int warp = threadIdx.x / 32;
     const int row = blockIdx.y * ASYNC_TILE_M, col = blockIdx.x * BLOCK_N;
 
-    wmma::fragment<wmma::accumulator, WMMA_M, WMMA_N, WMMA_K, float> top, bottom;
+    wmma::fragment<wmma::accumulator, WMMA_M, WMMA_N, WMMA_K, float> top,
+        bottom;
     wmma::fill_fragment(top, 0.0f);
     wmma::fill_fragment(bottom, 0.0f);
 #ifdef SOLUTION
-    wmma::fragment<wmma::matrix_a, WMMA_M, WMMA_N, WMMA_K, half, wmma::row_major> a;
-    wmma::fragment<wmma::matrix_b, WMMA_M, WMMA_N, WMMA_K, half, wmma::row_major> b;
+    wmma::fragment<wmma::matrix_a, WMMA_M, WMMA_N, WMMA_K, half,
+                   wmma::row_major>
+        a;
+    wmma::fragment<wmma::matrix_b, WMMA_M, WMMA_N, WMMA_K, half,
+                   wmma::row_major>
+        b;
     auto pipe = cuda::make_pipeline();
     const cuda::aligned_size_t<16> bytes(16);  // 8 halves: one cp.async
     auto fetch = [&](int tile) {
         const int k = tile * WMMA_K;
         pipe.producer_acquire();
-        for (int i = 8 * threadIdx.x; i < ASYNC_TILE_M * WMMA_K; i += 8 * blockDim.x)
-            cuda::memcpy_async(As[tile % 2] + i, A + (row + i / WMMA_K) * K + k + i % WMMA_K, bytes, pipe);
+        for (int i = 8 * threadIdx.x; i < ASYNC_TILE_M * WMMA_K;
+             i += 8 * blockDim.x)
+            cuda::memcpy_async(As[tile % 2] + i,
+                               A + (row + i / WMMA_K) * K + k + i % WMMA_K,
+                               bytes, pipe);
         for (int i = 8 * threadIdx.x; i < WMMA_K * BLOCK_N; i += 8 * blockDim.x)
-            cuda::memcpy_async(Bs[tile % 2] + i, B + (k + i / BLOCK_N) * N + col + i % BLOCK_N, bytes, pipe);
+            cuda::memcpy_async(Bs[tile % 2] + i,
+                               B + (k + i / BLOCK_N) * N + col + i % BLOCK_N,
+                               bytes, pipe);
         pipe.producer_commit();
     };
     fetch(0);
@@ -83,7 +103,8 @@ __global__ void gemm_wmma_async(const half* __restrict__ A, const half* __restri
         __syncthreads();
     }
 #else
-    // Your turn: fetch tile t + 1 into one buffer while the warps multiply tile t from the other.
+    // Your turn: fetch tile t + 1 into one buffer while the warps multiply tile
+    // t from the other.
 #endif
     float* c = C + row * N + col + warp * WMMA_N;
     wmma::store_matrix_sync(c, top, N, wmma::mem_row_major);

@@ -1,5 +1,5 @@
-// Each block reverses its 512 floats, tile by tile of 128, through two shared buffers that cp.async fills ahead of time.
-// It has two races.
+// Each block reverses its 512 floats, tile by tile of 128, through two shared
+// buffers that cp.async fills ahead of time. It has two races.
 #include "ptx.cuh"
 
 extern "C" __global__ void mend_pipeline(const float* in, float* out) {
@@ -9,17 +9,20 @@ extern "C" __global__ void mend_pipeline(const float* in, float* out) {
     out += blockIdx.x * 512;
 
     auto fetch = [&](int tile) {
-        if (thread < 32) cp_async<16>(shared_address(&buffer[tile % 2][4 * thread]), in + 128 * tile + 4 * thread);
+        if (thread < 32)
+            cp_async<16>(shared_address(&buffer[tile % 2][4 * thread]),
+                         in + 128 * tile + 4 * thread);
         cp_async_commit();
     };
     fetch(0);
     for (int tile = 0; tile < 4; ++tile) {
 #ifdef SOLUTION
         cp_async_wait<0>();  // this thread's copies have landed ...
-        __syncthreads();     // ... and everyone's; and the other buffer has been read by all
+        __syncthreads();  // ... everyone's have; the other buffer has been read
         if (tile + 1 < 4) fetch(tile + 1);
 #else
-        // Your turn: mend it. No copy may be read before it has landed for every thread, none overwritten before it is read.
+        // Your turn: mend it. No copy may be read before it has landed for
+        // every thread, none overwritten before it is read.
         if (tile + 1 < 4) fetch(tile + 1);
         cp_async_wait<1>();
 #endif

@@ -1,5 +1,6 @@
-// y[r] = sum over k of X[r, k]: a block of 64 threads has 64 rows, and fetches tiles of 64 x 16 floats with cp.async.
-// STAGES tiles are in flight or in use at once. K is a multiple of 16, at least 16; M a multiple of 64.
+// y[r] = sum over k of X[r, k]: a block of 64 threads has 64 rows, and fetches
+// tiles of 64 x 16 floats with cp.async. STAGES tiles are in flight or in use
+// at once. K is a multiple of 16, at least 16; M a multiple of 64.
 #include "ptx.cuh"
 
 constexpr int STAGES = 4, ROWS = 64, COLS = 16, PITCH = 20;
@@ -13,7 +14,8 @@ extern "C" __global__ void pipeline_stages(const float* X, float* y, int K) {
     // Start the copy of a tile: four threads a row, 16 bytes each.
     auto fetch = [&](int tile) {
         for (int i = thread; i < ROWS * 4; i += 64)
-            cp_async<16>(shared_address(&buffer[tile % STAGES][i / 4 * PITCH + i % 4 * 4]),
+            cp_async<16>(shared_address(
+                             &buffer[tile % STAGES][i / 4 * PITCH + i % 4 * 4]),
                          X + i / 4 * K + tile * COLS + i % 4 * 4);
     };
 
@@ -21,23 +23,28 @@ extern "C" __global__ void pipeline_stages(const float* X, float* y, int K) {
 #ifdef SOLUTION
     for (int tile = 0; tile < STAGES - 1; ++tile) {
         if (tile < tiles) fetch(tile);
-        cp_async_commit();  // a group for every tile, even an empty one, so that counting groups counts tiles
+        cp_async_commit();  // a group for every tile, even an empty one
     }
     for (int tile = 0; tile < tiles; ++tile) {
-        cp_async_wait<STAGES - 2>();  // all but the newest STAGES - 2 groups have landed: this tile has
-        __syncthreads();              // for every thread; and the slot filled next has been read by every thread
+        // All but the newest STAGES - 2 groups have landed: this tile has. After
+        // the barrier, for everyone; and the slot filled next has been read.
+        cp_async_wait<STAGES - 2>();
+        __syncthreads();
         if (tile + STAGES - 1 < tiles) fetch(tile + STAGES - 1);
         cp_async_commit();
-        for (int k = 0; k < COLS; ++k) sum += buffer[tile % STAGES][thread * PITCH + k];
+        for (int k = 0; k < COLS; ++k)
+            sum += buffer[tile % STAGES][thread * PITCH + k];
     }
 #else
-    // Your turn: keep STAGES - 1 copies in flight ahead of the tile in use. This version has one stage, and waits.
+    // Your turn: keep STAGES - 1 copies in flight ahead of the tile in use.
+    // This version has one stage, and waits.
     for (int tile = 0; tile < tiles; ++tile) {
         fetch(tile);
         cp_async_commit();
         cp_async_wait<0>();
         __syncthreads();
-        for (int k = 0; k < COLS; ++k) sum += buffer[tile % STAGES][thread * PITCH + k];
+        for (int k = 0; k < COLS; ++k)
+            sum += buffer[tile % STAGES][thread * PITCH + k];
         __syncthreads();
     }
 #endif

@@ -1,5 +1,7 @@
-// C = A @ B through 16 x 16 tiles in shared memory. Everything is here except the two barriers.
-extern "C" __global__ void place_barriers(const float* A, const float* B, float* C, int M, int N, int K) {
+// C = A @ B through 16 x 16 tiles in shared memory. Everything is here except
+// the two barriers.
+extern "C" __global__ void place_barriers(const float* A, const float* B,
+                                          float* C, int M, int N, int K) {
     __shared__ float As[16][16], Bs[16][16];
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
@@ -10,10 +12,11 @@ extern "C" __global__ void place_barriers(const float* A, const float* B, float*
         Bs[ty][tx] = tile + ty < K && col < N ? B[(tile + ty) * N + col] : 0.0f;
         __syncthreads();  // the tiles are whole before anyone reads them
         for (int k = 0; k < 16; ++k) sum += As[ty][k] * Bs[k][tx];
-        __syncthreads();  // everyone has read them before anyone overwrites them
+        __syncthreads();  // everyone has read them: overwrite them
     }
 #else
-    // Your turn: place two __syncthreads() in this loop. Which two lines must not run at the same time?
+    // Your turn: place two __syncthreads() in this loop. Which two lines must
+    // not run at the same time?
     for (int tile = 0; tile < K; tile += 16) {
         As[ty][tx] = row < M && tile + tx < K ? A[row * K + tile + tx] : 0.0f;
         Bs[ty][tx] = tile + ty < K && col < N ? B[(tile + ty) * N + col] : 0.0f;

@@ -1,11 +1,13 @@
-// C = A @ B on tensor cores: one warp per 16 x 16 tile of C, fragments straight from global memory.
-// M, N and K are multiples of 16; row-major; half in, float out.
+// C = A @ B on tensor cores: one warp per 16 x 16 tile of C, fragments straight
+// from global memory. M, N and K are multiples of 16; row-major; half in, float
+// out.
 #include <cuda_fp16.h>
 #include <mma.h>
 
 using namespace nvcuda;
 
-extern "C" __global__ void wmma_tile(const half* A, const half* B, float* C, int M, int N, int K) {
+extern "C" __global__ void wmma_tile(const half* A, const half* B, float* C,
+                                     int M, int N, int K) {
     const int row = blockIdx.y * 16, col = blockIdx.x * 16;
     wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
     wmma::fill_fragment(acc, 0.0f);
