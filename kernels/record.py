@@ -15,16 +15,19 @@ from .errors import UnsupportedGPU
 from .machine import clocks, gpu
 from .nvrtc import compiler
 from .results import FOLDER
+from .rungs import RUNGS, Rung, find
 from .timing import METHOD
+from .tune import best, tune
 
 SIZES = (1024, 2048, 4096, 8192)
+TUNED_AT = 4096
 
 
 def record(
     rungs: Iterable[str] | None = None, sizes: Sequence[int] = SIZES, file: str | Path | None = None
 ) -> Path:
-    """Measure the ladder here and store it; rows of rungs or sizes not measured now are kept.
-    Returns the file's path.
+    """Tune the ladder here where that has not been done, measure it and store it; rows of rungs or
+    sizes not measured now are kept. Returns the file's path.
 
     The commit is `$GEMM_COMMIT`, else what git says. UnsupportedGPU without a GPU.
     """
@@ -32,8 +35,9 @@ def record(
     if here is None:
         raise UnsupportedGPU("recording needs an NVIDIA GPU and CuPy")
     path = Path(file) if file else FOLDER / f"{here.slug}.json"
+    tune_missing(rungs)
     before = clocks()
-    rows = bench(rungs, sizes)
+    rows = bench(rungs, sizes, tuned=True)
     recording = {
         "machine": {**describe(), "clocks_before": before, "clocks_after": clocks()},
         "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -44,6 +48,47 @@ def record(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(recording, indent=1) + "\n")
     return path
+
+
+def tune_missing(rungs: Iterable[str] | None) -> None:
+    """Tune every rung that declares a space and has no best setting yet on this GPU; all that was
+    tried goes to `results/tune-<gpu>.json`.
+    """
+    tried = []
+    for rung in map(find, rungs or RUNGS):
+        if not rung.space or not rung.exists or rung.min_arch > gpu().arch or best(rung, TUNED_AT):
+            continue
+        tried += [_tried(rung, candidate) for candidate in tune(rung, TUNED_AT)]
+    if tried:
+        path = FOLDER / f"tune-{gpu().slug}.json"
+        names = {row["rung"] for row in tried}
+        kept = json.loads(path.read_text())["rows"] if path.exists() else []
+        stored = {
+            "machine": describe(),
+            "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "commit": commit(),
+            "method": f"{METHOD}; 20 samples and a pause of 0.02 s",
+            "size": TUNED_AT,
+            "rows": tried + [row for row in kept if row["rung"] not in names],
+        }
+        path.write_text(json.dumps(stored) + "\n")
+
+
+def _tried(rung: Rung, candidate) -> dict:
+    report = candidate.build.reports[rung.entry] if candidate.build else None
+    held = candidate.occupancy
+    return {
+        "rung": rung.name,
+        "macros": {name: candidate.macros[name] for name in rung.space},
+        "threads": candidate.threads,
+        "registers": report.registers if report else None,
+        "shared_bytes": candidate.shared_bytes,
+        "blocks_per_sm": held.blocks if held else None,
+        "occupancy": round(held.fraction, 4) if held else None,
+        "ms": round(candidate.ms, 5) if candidate.ms else None,
+        "tflops": round(candidate.tflops, 2) if candidate.tflops else None,
+        "dropped": candidate.dropped,
+    }
 
 
 def describe() -> dict:

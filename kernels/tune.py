@@ -152,7 +152,7 @@ def _timed(rung: Rung, candidates: list[Candidate], size: tuple[int, int, int]) 
             if how.shapes() != shapes:
                 shapes, sets = how.shapes(), []
                 sets = matrices(how.types, shapes)
-            timing = measure({"rung": rung_launches(how, sets)}, samples=20)["rung"]
+            timing = measure({"rung": rung_launches(how, sets)}, samples=20, pause_s=0.02)["rung"]
         except (UnsupportedGPU, ValueError) as error:
             done.append(replace(candidate, dropped=str(error)))
             continue
@@ -248,10 +248,18 @@ def _remember(rung: Rung, candidates: list[Candidate], size) -> None:
 def best(
     rung: str | Rung, size: int | tuple[int, int, int], types: Types | None = None
 ) -> dict | None:
-    """The macros that `tune` found best on this GPU for this size class, None where it has not run."""
+    """The macros that `tune` found best on this GPU for this size class, or for the nearest one that
+    was tuned; None where it has not run.
+    """
     rung = find(rung)
     if gpu() is None:
         return None
     size = (size, size, size) if isinstance(size, int) else tuple(size)
-    found = _load(_store(gpu().slug)).get(_key(rung, size, types or rung.types()))
-    return found["macros"] if found else None
+    stored = _load(_store(gpu().slug))
+    wanted = int(size_class(size))
+    prefix = f"{rung.name} {types or rung.types()} "
+    classes = [int(key.removeprefix(prefix)) for key in stored if key.startswith(prefix)]
+    if not classes:
+        return None
+    nearest = min(classes, key=lambda known: abs(math.log2(known / wanted)))
+    return stored[f"{prefix}{nearest}"]["macros"]
