@@ -61,7 +61,8 @@ def _drawing(rows: Sequence[dict], title: str | None):
 
 def _finding(rows: Sequence[dict]) -> str | None:
     """A title: how the last rung does against the one before, and against cuBLAS."""
-    rungs = [row for row in rows if row["rung"] != "cublas"]
+    first = {row["rung"]: row for row in reversed(rows) if row["rung"] != "cublas"}
+    rungs = list(reversed(first.values()))
     if not rungs:
         return None
     last, before = rungs[-1], rungs[-2] if len(rungs) > 1 else None

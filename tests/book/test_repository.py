@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from book import chapters
+from kernels.results import recordings
 
 TEXT = {
     ".py",
@@ -61,3 +62,12 @@ def test_nothing_is_left_undone(tracked):
 def test_licences_and_ci_are_there():
     for name in ("LICENSE", "LICENSE-TEXT", "README.md", "requirements.txt", ".ci/run"):
         assert (chapters.ROOT / name).stat().st_size > 0, name
+
+
+@pytest.mark.skipif(not recordings(), reason="nothing has been recorded yet")
+def test_the_readme_shows_its_picture():
+    readme = (chapters.ROOT / "README.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)
+    assert pictures
+    for picture in pictures:
+        assert (chapters.ROOT / picture).stat().st_size > 10_000, f"{picture}: run `make picture`"
