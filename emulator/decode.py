@@ -3,7 +3,7 @@
 **How an opcode is added.** A table maps the first word of an opcode (`"shfl"`, `"mma"`, `"cp"`) to a
 *factory*, called once for each instruction that starts with it:
 
-    def factory(ins: ptx.Instruction, bind: Binder) -> step
+    def factory(ins: program.Instruction, bind: Binder) -> step
     def step(m: machine.Chunk, mask: np.ndarray | None) -> None
 
 The factory looks at `ins.parts` and `ins.operands`, raises `bind.unsupported()` for what it does not
@@ -47,7 +47,7 @@ import numpy as np
 from . import flow
 from .errors import PtxError, Unsupported
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
-from .ptx import (
+from .program import (
     SINK,
     WIDTHS,
     Address,

@@ -13,7 +13,7 @@ import heapq
 from dataclasses import dataclass, field, replace
 
 from .errors import PtxError, Unsupported
-from .ptx import (
+from .program import (
     Address,
     Function,
     Group,

@@ -13,11 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from . import sanitizer
-from .decode import ALL, Code, CodeBlock
+from .barriers import BarrierState, ranges
+from .decode import Code, CodeBlock
 from .errors import BarrierDivergence, Deadlock, ExecutionError, Trap
 from .memory import Globals, Rows
+from .specials import special
 from .trace import Sample
-from .values import Affine, Pattern, Value, merge
+from .values import Pattern, Value, merge
 from .wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
 
 PATIENCE = (
@@ -122,7 +124,7 @@ class Chunk:
             return time >> 32 if name.endswith("_hi") else time
         known = self.specials.get(name)
         if known is None:
-            known = self.specials[name] = _special(self, name)
+            known = self.specials[name] = special(self, name)
         return known
 
     # --- Counting -----------------------------------------------------------------------------------
@@ -295,7 +297,7 @@ class Chunk:
     def _run_group(self, at: int, group: Group, converged: bool) -> None:
         """Runs blocks for one group until it has to be compared with the others again."""
         blocks, mask = self.code.blocks, group.mask
-        warps = self.W if mask is None else self._warps(mask)
+        warps = self.W if mask is None else self.warps_of(mask)
         while True:
             block: CodeBlock = blocks[at]
             if block.head:
@@ -330,7 +332,7 @@ class Chunk:
                 targets = self._switch(block, group)
                 if len(targets) > 1:
                     for target, lanes in targets.items():
-                        self._stand(target, Group(lanes, int(np.count_nonzero(lanes)), group.turn))
+                        self.stand(target, Group(lanes, int(np.count_nonzero(lanes)), group.turn))
                     return
                 (at,) = targets
             elif ends == "exit":
@@ -342,7 +344,7 @@ class Chunk:
                     text = "a device-side assertion failed"
                 self.fail(Trap, text, block.last, *divmod(lane, self.T))
             if polled or not (converged or self._stays_first(at, group)):
-                return self._stand(at, group)
+                return self.stand(at, group)
 
     def _stays_first(self, at: int, group: Group) -> bool:
         """Whether a group that has reached block `at` would be picked again, alone."""
@@ -362,7 +364,7 @@ class Chunk:
         self.stalled = 0 if self.changes else self.stalled + 1
         self.changes = 0
 
-    def _stand(self, at: int, group: Group) -> None:
+    def stand(self, at: int, group: Group) -> None:
         """Puts a group before a block, joining whoever stands there."""
         there = self.groups.get(at)
         if there is not None:
@@ -373,10 +375,14 @@ class Chunk:
             group.turn = 0
         self.groups[at] = group
 
+    def stand_at(self, at: int, mask, count: int) -> None:
+        """Puts these lanes, so many, before a block."""
+        self.stand(at, Group(mask, count))
+
     def _split(self, block: CodeBlock, group: Group, taken: np.ndarray, count: int) -> None:
-        self._stand(block.targets[0], Group(taken, count, group.turn))
+        self.stand(block.targets[0], Group(taken, count, group.turn))
         rest = self.lanes_of(group.mask) & ~taken
-        self._stand(block.targets[1], Group(rest, group.count - count, group.turn))
+        self.stand(block.targets[1], Group(rest, group.count - count, group.turn))
 
     def _switch(self, block: CodeBlock, group: Group) -> dict[int, np.ndarray]:
         """{target: lanes} of a `brx.idx`."""
@@ -411,7 +417,7 @@ class Chunk:
             for other in self.groups.values():
                 other.blocked = False
 
-    def _warps(self, mask: np.ndarray) -> int:
+    def warps_of(self, mask: np.ndarray) -> int:
         return int(np.count_nonzero(mask.reshape(self.W, 32).any(axis=1)))
 
     # --- Meeting in a warp --------------------------------------------------------------------------
@@ -499,11 +505,11 @@ class Chunk:
                 self.groups[at] = Group(stay, int(np.count_nonzero(stay)), group.turn)
                 self.groups[at].blocked = True
             count = int(np.count_nonzero(go))
-            self.runs[at][0] += self._warps(go)
+            self.runs[at][0] += self.warps_of(go)
             self.runs[at][1] += count
             if self.sanitizer is not None:
                 self.sanitizer.warp_barrier(go)
-            self._stand(self.code.blocks[at].targets[0], Group(go, count, group.turn))
+            self.stand(self.code.blocks[at].targets[0], Group(go, count, group.turn))
         return moved
 
     # --- Deadlock -----------------------------------------------------------------------------------
@@ -542,7 +548,7 @@ class Chunk:
                     f"PTX line {item.line}: {item.text}{source}" if item else "the end of a block"
                 )
                 coordinates = tuple(int(x) for x in self.blocks[block])
-                lines.append(f"block {coordinates}, warp {number}, lanes {_ranges(lanes)}: {text}")
+                lines.append(f"block {coordinates}, warp {number}, lanes {ranges(lanes)}: {text}")
         more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
         item, block = first if first else (None, None)
         where = self.place_of(item, block) if item else {}
@@ -553,239 +559,3 @@ class Chunk:
                 **where,
             )
         raise Deadlock(why, lines[:32] + more, **where)
-
-
-class BarrierState:
-    """Who stands at one named barrier, by the block of code they stand in front of."""
-
-    def __init__(self, number: int, chunk: Chunk):
-        self.number = number
-        self.standing: dict[int, np.ndarray] = {}
-        self.arrived = np.zeros(chunk.B, np.int64)  # threads that arrived without waiting
-        self.expected = np.zeros(chunk.B, np.int64)  # threads, 0 for all of the block
-        self.handlers: dict[int, Barrier] = {}
-
-    def wait(self, chunk: Chunk, block: CodeBlock, lanes: np.ndarray) -> None:
-        there = self.standing.get(block.index)
-        self.standing[block.index] = lanes if there is None else there | lanes
-        self.handlers[block.index] = block.head_step
-
-    def complete(self, chunk: Chunk) -> None:
-        """Lets go every block whose barrier has everyone it expects."""
-        if not self.standing and not self.arrived.any():
-            return
-        waiting = np.zeros((chunk.B, chunk.T), bool)
-        for mask in self.standing.values():
-            waiting |= mask
-        alive = chunk.lanes_of(chunk.alive)
-        per_warp = (chunk.B, chunk.T // 32, 32)
-        there = waiting.reshape(per_warp).any(axis=2)
-        whole = there & ~(alive & ~waiting).reshape(per_warp).any(axis=2)
-        present = whole.sum(axis=1) * 32 + self.arrived
-        living = alive.reshape(per_warp).any(axis=2).sum(axis=1) * 32
-        need = np.where(self.expected > 0, self.expected, living)
-        done = (
-            (present >= need)
-            & (there.any(axis=1) | (self.arrived > 0))
-            & (there == whole).all(axis=1)
-        )
-        if not done.any():
-            return
-        lanes = waiting & done[:, None]
-        self._check_one_barrier(chunk, lanes)
-        chunk.changes += 1
-        if chunk.sanitizer is not None:
-            chunk.sanitizer.barrier(self.number, lanes, done)
-        handlers = {at: self.handlers[at] for at in self.standing}
-        going = {at: mask & lanes for at, mask in self.standing.items()}
-        self.standing = {
-            at: mask & ~lanes for at, mask in self.standing.items() if (mask & ~lanes).any()
-        }
-        self.arrived[done] = 0
-        self.expected[done] = 0
-        if not self.standing and not self.arrived.any():
-            chunk.barriers.pop(self.number, None)
-        for at, mask in going.items():
-            count = int(np.count_nonzero(mask))
-            if count:
-                handlers[at].release(chunk, mask, lanes)
-                chunk.runs[at][0] += chunk._warps(mask)
-                chunk.runs[at][1] += count
-                mask = chunk.alive if chunk.alive is None and count == chunk.alive_count else mask
-                chunk._stand(chunk.code.blocks[at].targets[0], Group(mask, count))
-
-    def _check_one_barrier(self, chunk: Chunk, lanes: np.ndarray) -> None:
-        """`bar.sync` is `.aligned`: all threads of a warp must be at the same one."""
-        if len(self.standing) < 2:
-            return
-        seen = np.zeros(chunk.W, np.int64)
-        for at, mask in self.standing.items():
-            if self.handlers[at].aligned:
-                seen += (mask & lanes).reshape(chunk.W, 32).any(axis=1)
-        if (seen > 1).any():
-            warp = int((seen > 1).argmax())
-            block, number = divmod(warp, chunk.T // 32)
-            places = [
-                f"lanes {_ranges(mask.reshape(chunk.W, 32)[warp])}: PTX line {self.handlers[at].ins.line}"
-                for at, mask in self.standing.items()
-                if mask.reshape(chunk.W, 32)[warp].any()
-            ]
-            at = next(iter(self.standing))
-            raise BarrierDivergence(
-                f"threads of warp {number} are at different barriers", places,
-                **chunk.place_of(self.handlers[at].ins, block, number * 32),
-            )  # fmt: skip
-
-
-class Barrier:
-    """`bar` and `barrier`: sync, arrive and red. Lives in a CodeBlock of its own, as its `head_step`."""
-
-    def __init__(self, ins, bind):
-        self.ins = ins
-        parts = [part for part in ins.parts[1:] if part not in ("cta", "aligned")]
-        self.kind = parts[0]
-        self.aligned = ins.parts[0] == "bar" or "aligned" in ins
-        operands = list(ins.operands)
-        self.combine = self.result = self.vote = None
-        if self.kind == "red":
-            self.combine = parts[1]
-            self.result = bind.put(operands.pop(0))
-            self.vote = bind.predicate(operands.pop())
-            bind.partial = bind.defs
-        elif self.kind not in ("sync", "arrive"):
-            raise bind.unsupported()
-        self.number = bind.integer(operands[0], "u32")
-        self.count = bind.integer(operands[1], "u32") if len(operands) > 1 else None
-        self.votes: np.ndarray | None = None
-
-    def arrive(self, m: Chunk, block: CodeBlock, group: Group, converged: bool) -> bool:
-        """True when the group may walk on at once; otherwise it has been put where it belongs."""
-        number, count = self.number(m), self.count(m) if self.count else 0
-        if self.kind == "red":
-            held = self.votes
-            if held is None or held.shape != (m.B, m.T):
-                held = np.zeros((m.B, m.T), bool)
-            lanes = m.lanes_of(group.mask)
-            self.votes = np.where(lanes, np.broadcast_to(self.vote(m), (m.B, m.T)), held)
-        simple = type(number) is int and type(count) is int
-        if converged and simple and self.kind != "arrive" and number not in m.barriers:
-            living = m.T if m.alive is None else 0
-            if count in (0, living):
-                if m.sanitizer is not None:
-                    m.sanitizer.barrier(number, m.lanes_of(group.mask), np.ones(m.B, bool))
-                if self.kind == "red":
-                    m.keep = 0
-                    self.release(m, m.lanes_of(group.mask), m.lanes_of(group.mask))
-                return True
-        lanes = m.lanes_of(group.mask)
-        numbers, counts = m.addresses(number), m.addresses(count)
-        for value in np.unique(numbers[lanes]).tolist():
-            here = lanes & (numbers == value)
-            state = m.barriers.setdefault(value, BarrierState(value, m))
-            rows = here.any(axis=1)
-            state.expected[rows] = np.where(here, counts, 0).max(axis=1)[rows]
-            if self.kind == "arrive":
-                state.arrived += here.reshape(m.B, -1, 32).any(axis=2).sum(axis=1) * 32
-                m.runs[block.index][0] += m._warps(here)
-                m.runs[block.index][1] += int(np.count_nonzero(here))
-                if m.sanitizer is not None:
-                    m.sanitizer.barrier_arrive(value, here)
-            else:
-                state.wait(m, block, here)
-        if self.kind == "arrive":
-            m._stand(block.targets[0], group)
-        for value in np.unique(numbers[lanes]).tolist():
-            if value in m.barriers:
-                m.barriers[value].complete(m)
-        return False
-
-    def release(self, m: Chunk, mask: np.ndarray, lanes: np.ndarray) -> None:
-        """Gives `bar.red` its result, over all the lanes that met."""
-        if self.kind != "red":
-            return
-        votes = self.votes & lanes
-        yes = votes.sum(axis=1, keepdims=True)
-        if self.combine == "popc":
-            value = Affine(Pattern(yes.astype(np.int64), 0, m.T))
-        elif self.combine == "and":
-            value = yes == lanes.sum(axis=1, keepdims=True)
-        else:
-            value = yes > 0
-        keep, m.keep = m.keep, ALL
-        self.result(m, value, mask)
-        m.keep = keep
-
-
-def _ranges(lanes: np.ndarray) -> str:
-    """[1,1,1,0,1] as "0-2,4"."""
-    found, numbers = [], np.flatnonzero(lanes).tolist()
-    for lane in numbers:
-        if found and found[-1][1] == lane - 1:
-            found[-1][1] = lane
-        else:
-            found.append([lane, lane])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
-
-
-# --- Special registers ------------------------------------------------------------------------------
-
-
-def _special(m: Chunk, name: str) -> Value:
-    root, _, axis = name.partition(".")
-    axis_number = "xyz".find(axis) if axis else 0
-    if root == "tid":
-        return _thread_axis(m, axis_number)
-    if root == "ntid":
-        return m.launch.block[axis_number]
-    if root in ("ctaid", "clusterid"):
-        return _pattern(m.blocks[:, axis_number][:, None].astype(np.int64))
-    if root in ("nctaid", "nclusterid"):
-        return m.launch.grid[axis_number]
-    if root == "laneid":
-        return _pattern(np.arange(m.T, dtype=np.int64)[None, :] % 32)
-    if root == "warpid":
-        return _pattern(np.arange(m.T, dtype=np.int64)[None, :] // 32)
-    if root.startswith("lanemask_"):
-        lane = np.arange(m.T, dtype=np.int64)[None, :] % 32
-        below = (1 << lane) - 1
-        kinds = {
-            "eq": 1 << lane,
-            "lt": below,
-            "le": below | (1 << lane),
-            "gt": 0xFFFFFFFF & ~(below | (1 << lane)),
-            "ge": 0xFFFFFFFF & ~below,
-        }
-        return _pattern(kinds[root[9:]])
-    constants = {
-        "nwarpid": m.T // 32,
-        "smid": 0,
-        "nsmid": 1,
-        "gridid": 0,
-        "cluster_ctaid": 0,
-        "cluster_nctaid": 1,
-        "cluster_ctarank": 0,
-        "cluster_nctarank": 1,
-        "is_explicit_cluster": False,
-        "dynamic_smem_size": m.launch.dynamic_bytes,
-        "total_smem_size": m.launch.shared_bytes,
-        "aggr_smem_size": m.launch.shared_bytes,
-        "current_graph_exec": 0,
-    }
-    return constants.get(root, 0)
-
-
-def _thread_axis(m: Chunk, axis: int) -> Value:
-    bx, by, _ = m.launch.block
-    thread = np.arange(m.T, dtype=np.int64)[None, :]
-    # lanes past the end of the block never run; give them the coordinates of its last thread
-    thread = np.minimum(thread, m.threads - 1)
-    return _pattern((thread % bx, thread // bx % by, thread // (bx * by))[axis])
-
-
-def _pattern(array: np.ndarray) -> Value:
-    lo, hi = int(array.min()), int(array.max())
-    if lo == hi:
-        return lo
-    found = Pattern(array, lo, hi)
-    found._tight = True
-    return Affine(found)

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from . import opcodes
+from .barriers import Barrier
 from .decode import PARAM_ADDRESS, Code, Decoder
 from .machine import Chunk
 from .memory import SHARED_LIMIT, AddressSpace, Buffer
-from .ptx import WIDTHS, Function, Variable, parse
+from .opcodes import OPCODES
+from .program import WIDTHS, Function, Variable
+from .ptx import parse
 from .sanitizer import Report
 from .trace import Row, Trace
 
@@ -86,9 +88,8 @@ class Module:
         return function
 
     def _decode(self, function: Function) -> Code:
-        table = {**opcodes.OPCODES}
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return Decoder(self.program, function, addresses, table, opcodes.BARRIER).decode()
+        return Decoder(self.program, function, addresses, OPCODES, Barrier).decode()
 
     def launch(
         self,

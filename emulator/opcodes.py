@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from importlib.util import find_spec
+from . import (
+    ops_async,
+    ops_bits,
+    ops_float,
+    ops_integer,
+    ops_memory,
+    ops_select,
+    ops_tensor,
+    ops_warp,
+)
 
-from . import ops_float, ops_integer, ops_memory, ops_warp
-from .machine import Barrier
+_INTEGERS = {**ops_integer.OPCODES, **ops_bits.OPCODES, **ops_select.OPCODES}
+
+
+def _by_type(name: str):
+    """One factory for an opcode that integers and floats share: the last word of the opcode decides."""
+    of_floats, of_integers = ops_float.OPCODES[name], _INTEGERS.get(name)
+
+    def factory(ins, bind):
+        is_float = ins.parts[-1] in ops_float.FLOATS or of_integers is None
+        return (of_floats if is_float else of_integers)(ins, bind)
+
+    return factory
+
 
 OPCODES: dict = {
-    **ops_integer.OPCODES,
+    **_INTEGERS,
     **ops_memory.OPCODES,
     **ops_warp.OPCODES,
-    **{name: ops_float.by_type(name) for name in ops_float.OPCODES},
+    **{name: _by_type(name) for name in ops_float.OPCODES},
+    **ops_tensor.OPCODES,
+    **ops_async.OPCODES,
 }
-for _name in ("ops_tensor", "ops_async"):
-    if find_spec(f"{__package__}.{_name}"):
-        OPCODES.update(import_module(f".{_name}", __package__).OPCODES)
-
-BARRIER = Barrier  # bar.sync and its kin stand at the head of a block of their own

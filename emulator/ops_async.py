@@ -18,7 +18,7 @@ import numpy as np
 
 from .errors import ExecutionError
 from .ops_memory import deliver, fetch, resolve, space_of
-from .ptx import SINK, Reg
+from .program import SINK, Reg
 from .values import Affine, Pattern
 
 _ELEMENT = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}

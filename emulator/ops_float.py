@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import conversions, floats, ops_integer
-from .ptx import SINK, WIDTHS
+from . import conversions, floats, integers, ops_select
+from .program import SINK, WIDTHS
 from .values import SIGNED, UNSIGNED, exact, signed
 
 ROUNDING = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
@@ -135,7 +135,7 @@ def _comparison(ins, bind, kind: str):
 def setp(ins, bind):
     comparison, packed = _comparison(ins, bind, ins.parts[-1])
     if not packed:
-        return ops_integer.setp(ins, bind, comparison)
+        return ops_select.setp(ins, bind, comparison)
     low, high = (bind.put(op) for op in (ins.operands[0].first, ins.operands[0].second))
     if len(ins.operands) > 3:
         raise bind.unsupported("a boolean operator on two halves")
@@ -152,7 +152,7 @@ def set_(ins, bind):
     result, kind = ins.parts[-2:]
     comparison, packed = _comparison(ins, bind, kind)
     if not packed:
-        return ops_integer.set_(ins, bind, comparison)
+        return ops_select.set_(ins, bind, comparison)
     true = {"f16x2": 0x3C00, "bf16x2": 0x3F80}.get(result, 0xFFFF)
     put = bind.put(ins.operands[0])
 
@@ -179,17 +179,17 @@ def cvt(ins, bind):
     to, source = parts[-2:]
     if len(ins.operands) == 3:
         return _pair_of(ins, bind, to, source)
-    if to in ops_integer.INTEGERS and source in ops_integer.INTEGERS:
+    if to in integers.INTEGERS and source in integers.INTEGERS:
         return _integer_to_integer(ins, bind, to, source)
     for kind in (to, source):
-        if kind not in STORAGE and kind not in ops_integer.INTEGERS:
+        if kind not in STORAGE and kind not in integers.INTEGERS:
             raise bind.unsupported(f".{kind}")
     options = {name: True for name in ("ftz", "sat", "satfinite", "relu") if name in parts}
     mode = next((part for part in parts if part in ROUNDING), None)
-    held = STORAGE.get(source) or ops_integer._dtype(source)
+    held = STORAGE.get(source) or integers.dtype_of(source)
     get, destination = bind.array(ins.operands[1], held), ins.operands[0]
     widen = None
-    if destination != SINK and to in ops_integer.INTEGERS and bind.width(destination) > WIDTHS[to]:
+    if destination != SINK and to in integers.INTEGERS and bind.width(destination) > WIDTHS[to]:
         widen = np.dtype((SIGNED if to[0] == "s" else UNSIGNED)[bind.width(destination)])
 
     def run(x):
@@ -209,15 +209,15 @@ def _integer_to_integer(ins, bind, to: str, source: str):
         to[0] == "s",
     )
     if "sat" in ins.parts:
-        low, high = (np.iinfo(ops_integer._dtype(to)).min, np.iinfo(ops_integer._dtype(to)).max)
+        low, high = (np.iinfo(integers.dtype_of(to)).min, np.iinfo(integers.dtype_of(to)).max)
 
         def saturated(value):
-            array = ops_integer.as_array(value, source)
+            array = integers.as_array(value, source)
             info = np.iinfo(array.dtype)
             clipped = np.clip(array, max(low, info.min), min(high, info.max)).astype(
-                ops_integer._dtype(to)
+                integers.dtype_of(to)
             )
-            return ops_integer.as_value(clipped)
+            return integers.as_value(clipped)
 
         return bind.pure(destination, saturated, get)
     mask = (1 << 8 * held) - 1
@@ -258,19 +258,19 @@ def _pair_of(ins, bind, to: str, source: str):
 def _pack_saturated(ins, bind):
     """cvt.pack.sat.{u8,s8,u16,s16}.s32[.b32] d, a, b[, c]: a above b (above the low part of c)."""
     to = ins.parts[3]
-    bits, target = 8 * WIDTHS[to], np.iinfo(ops_integer._dtype(to))
+    bits, target = 8 * WIDTHS[to], np.iinfo(integers.dtype_of(to))
     gets = [bind.integer(op, "s32") for op in ins.operands[1:]]
     ones = np.uint32((1 << bits) - 1)
 
     def run(a, b, c=0):
         a, b = (
-            np.clip(ops_integer.as_array(x, "s32"), target.min, target.max).view(np.uint32) & ones
+            np.clip(integers.as_array(x, "s32"), target.min, target.max).view(np.uint32) & ones
             for x in (a, b)
         )
         low = (a << np.uint32(bits)) | b
         if bits == 8:
-            low = low | (ops_integer.as_array(c, "u32") << np.uint32(16))
-        return ops_integer.as_value(low)
+            low = low | (integers.as_array(c, "u32") << np.uint32(16))
+        return integers.as_value(low)
 
     return bind.pure(ins.operands[0], run, *gets)
 
@@ -300,14 +300,3 @@ OPCODES = {
     "set": set_,
     "cvt": cvt,
 }
-
-
-def by_type(name: str):
-    """One factory for an opcode that integers and floats share: the last word of the opcode decides."""
-    of_floats, of_integers = OPCODES[name], ops_integer.OPCODES.get(name)
-
-    def factory(ins, bind):
-        kind = ins.parts[-1]
-        return (of_floats if kind in FLOATS or of_integers is None else of_integers)(ins, bind)
-
-    return factory

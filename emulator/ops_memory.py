@@ -7,7 +7,7 @@ import numpy as np
 from . import floats
 from .decode import PARAM_ADDRESS
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
-from .ptx import SINK, WIDTHS, Address, Imm, Reg, Symbol, Vector
+from .program import SINK, WIDTHS, Address, Imm, Reg, Symbol, Vector
 from .values import SIGNED, UNSIGNED, Affine, Pattern, add, lift, raw
 
 _SPACES = ("global", "shared", "local", "const", "param")

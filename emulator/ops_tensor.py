@@ -16,7 +16,7 @@ import numpy as np
 from . import fragments
 from .errors import BarrierDivergence
 from .ops_memory import deliver, fetch, resolve, space_of
-from .ptx import Vector
+from .program import Vector
 from .tensor import Product, transpose_8x8
 from .values import Affine, Pattern, add
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import floats
-from .ptx import SINK, Pair
+from .program import SINK, Pair
 from .values import Affine, Pattern, raw
 
 _LANES = np.arange(32)
