@@ -61,9 +61,10 @@ def cells(exercise: Exercise) -> list:
         answer = {"count_wavefronts": "counts", "lane_map": "element"}.get(
             exercise.name, "(B, M, S)"
         )
+        gap = "\n\n\n" if exercise.given.startswith("def") else "\n\n"
         work = [
             new_code_cell(
-                f'{exercise.given.rstrip()}\n\ncheck("{exercise.name}", {answer})'
+                f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})'
             )
         ]
     solution = (
