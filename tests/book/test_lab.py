@@ -12,9 +12,9 @@ from book.exercises.exercise import Exercise
 
 LAB = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
 GIVEN_OUTPUT = """\
-Shared-mem GEMM (128x128)*(128x128):  not timed: no GPU here
-WMMA+smem GEMM (128x128)*(128x128):    not timed: no GPU here
-WMMA+async GEMM (128x128)*(128x128):   not timed: no GPU here
+Shared-mem GEMM (128x128)*(128x128):  not timed: on the emulator
+WMMA+smem GEMM (128x128)*(128x128):    not timed: on the emulator
+WMMA+async GEMM (128x128)*(128x128):   not timed: on the emulator
 
 Verification (WMMA+smem vs shared-mem golden):
   Errors   : 16384 / 16384
