@@ -8,6 +8,7 @@ from . import (
     ops_float,
     ops_integer,
     ops_memory,
+    ops_print,
     ops_select,
     ops_tensor,
     ops_warp,
@@ -34,4 +35,5 @@ OPCODES: dict = {
     **{name: _by_type(name) for name in ops_float.OPCODES},
     **ops_tensor.OPCODES,
     **ops_async.OPCODES,
+    **ops_print.OPCODES,
 }

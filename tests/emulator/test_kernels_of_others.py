@@ -167,3 +167,22 @@ def test_structures_in_local_memory_and_calls(module):
     y = np.zeros(64, "f4")
     module.launch("locals", 1, 64, [y, np.int32(7)])
     assert (y == [sum(i * t % 6 * t + i % 6 for i in range(7)) for t in range(64)]).all()
+
+
+def test_printf(capsys):
+    source = """#include <cstdio>
+    extern "C" __global__ void hello(const char* unused) {
+        if (threadIdx.x % 20 == 3)
+            printf("thread %d of block %u: %5.2f %s %c%% %lld\\n", threadIdx.x, blockIdx.x, threadIdx.x * 0.5f, "ok", 'x',
+                   (1ll << 40) + threadIdx.x);
+    }"""
+    source = source.replace(
+        "#include <cstdio>", 'extern "C" __device__ int printf(const char*, ...);'
+    )
+    emulator.Module(compile_ptx(source, 80)).launch("hello", 2, 32, [None])
+    lines = [
+        f"thread {t} of block {b}: {t / 2:5.2f} ok x% {(1 << 40) + t}\n"
+        for b in (0, 1)
+        for t in (3, 23)
+    ]
+    assert capsys.readouterr().out == "".join(lines)
