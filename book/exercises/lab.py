@@ -129,7 +129,9 @@ class LabReport:
         shape = f"({n}x{n})*({n}x{n})"
         lines = []
         for r in self.runs:
-            time = f"{r.ms:.3f} ms" if r.ms is not None else "not timed: on the emulator"
+            time = (
+                f"{r.ms:.3f} ms" if r.ms is not None else "not timed: on the emulator"
+            )
             lines.append(r.kernel.title.format(shape, "stopped" if r.stopped else time))
         for r in self.runs[1:]:
             lines += [
