@@ -31,9 +31,12 @@ def gemm(A, B, C):
             total += A[row, k] * B[k, column]
         C[row, column] = total
 A, B, C = np.ones((32, 32), np.float32), np.ones((32, 32), np.float32), np.zeros((32, 32), np.float32)
-started = time.perf_counter()
-gemm[(2, 2), (16, 16)](A, B, C)
-print(32**3 / (time.perf_counter() - started))
+best = float("inf")
+for _ in range(4):
+    started = time.perf_counter()
+    gemm[(2, 2), (16, 16)](A, B, C)
+    best = min(best, time.perf_counter() - started)
+print(32**3 / best)
 """
 
 
