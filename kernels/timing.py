@@ -6,9 +6,9 @@ least 20 samples, of which the median counts; competitors (a rung and cuBLAS) sa
 same run, so that both see the same clocks. A group is as many launches as fill a fifth of a
 millisecond, queued without waiting, so that launch overhead does not count.
 
-A measurement is a burst of some tens of milliseconds after a pause. A tensor-core kernel that runs
-for longer takes an H100 to its power limit, and the clock, from 1.98 GHz down to 1.4: then what is
-measured is the power that an operation costs, of the library as of ours.
+Samples come in bursts of some tens of milliseconds with pauses between them. A tensor-core kernel
+that runs for longer takes an H100 to its power limit, and the clock, from 1.98 GHz down to 1.4:
+then what is measured is the power that an operation costs, of the library as of ours.
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ from .rungs import Rung, Types, find
 SAMPLES = 25
 GROUP_MS = 0.2
 WARM_UP_MS = 10.0
-PAUSE_S = 0.3
+BURST_MS = 20.0
+PAUSE_S = 0.2
 METHOD = (
-    "device events around groups of launches filling at least 0.2 ms, queued without waiting, after a pause of 0.3 s "
-    "and 10 ms of warm-up (a burst too short for the power limit); uniform random inputs in [-1, 1), matrices rotated "
+    "device events around groups of launches filling at least 0.2 ms, queued without waiting, in bursts of about 20 ms "
+    "after a pause of 0.2 s (too short for the power limit), the first launches of a burst not counted, 10 ms of "
+    "warm-up before the first; uniform random inputs in [-1, 1), matrices rotated "
     "over more than twice L2, median of 25 samples, cuBLAS sampled in turn in the same run with the same input, "
     "accumulator and output types; alpha 1, beta 0; padding and allocation not timed; tunable rungs at the setting "
     "that `tune` found best for the size class"
@@ -68,17 +70,24 @@ def measure(
     cupy.cuda.get_current_stream().synchronize()
     time.sleep(pause_s)
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
-    repeats = {}
+    repeats, one_round_ms = {}, 0.0
     for name, launches in competitors.items():
         launches[0]()
         estimate = _estimate(launches, start, end)
         for i in range(min(2000, math.ceil(WARM_UP_MS / len(competitors) / estimate))):
             launches[i % len(launches)]()
-        repeats[name] = min(200, max(1, math.ceil(GROUP_MS / _estimate(launches, start, end))))
+        estimate = _estimate(launches, start, end)
+        repeats[name] = min(200, max(1, math.ceil(GROUP_MS / estimate)))
+        one_round_ms += estimate * repeats[name]
 
     events: dict[str, list] = {name: [] for name in competitors}
     used = dict.fromkeys(competitors, 0)
-    for _ in range(samples):
+    burst = max(1, round(BURST_MS / one_round_ms))
+    for sample in range(samples):
+        if sample % burst == 0 and sample:
+            cupy.cuda.get_current_stream().synchronize()
+            time.sleep(pause_s)
+            next(iter(competitors.values()))[0]()  # the clock wakes up before the first event
         for name, launches in competitors.items():
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
             start.record()
