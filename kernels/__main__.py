@@ -1,4 +1,4 @@
-"""`python -m kernels check|bench|build|tune|compare|record`."""
+"""`python -m kernels check|bench|build|tune|compare|limits|sanitize|record`."""
 
 from __future__ import annotations
 
@@ -119,6 +119,35 @@ def run_compare(options) -> int:
     return 0
 
 
+def run_limits(options) -> int:
+    from .limits import METRICS, record_limits, recorded_limits
+    from .machine import gpu
+
+    if gpu() is not None:
+        print(record_limits(options.rungs or None))
+    stored = recorded_limits()
+    rows = [row for row in stored["rows"] if not options.rungs or row["rung"] in options.rungs]
+    print(stored["label"])
+    cells = [
+        [row["rung"], *("" if row[m] is None else f"{row[m]:.4g}" for m in METRICS)] for row in rows
+    ]
+    print(table(["rung", *METRICS], cells))
+    return 0
+
+
+def run_sanitize(options) -> int:
+    from .machine import gpu
+    from .sanitize import format_findings, record_findings, recorded_findings
+
+    if gpu() is not None:
+        print(record_findings())
+    label, findings = recorded_findings()
+    print(label)
+    print(format_findings(findings))
+    wrong = [f for f in findings if f.kernel in RUNGS and (f.gpu_errors != 0 or f.emulator_says)]
+    return 1 if wrong else 0
+
+
 def run_record(options) -> int:
     from .record import SIZES, record
 
@@ -177,6 +206,11 @@ def arguments() -> argparse.ArgumentParser:
     defines(comparing)
     comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
     comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
+
+    command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
+    command(
+        "sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"
+    )
 
     recording = command("record", run_record, "measure here and write results/<gpu>.json")
     sizes(recording)
