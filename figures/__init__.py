@@ -34,6 +34,7 @@ That the reader moves, with or without a kernel, a network or a widget manager (
     BankExplorer(width=4, row=32, pad=0, cases={"As": access})    CoalescingExplorer(width=4, stride=1, cases=...)
     TileExplorer(bm=128, bn=128, bk=16)    OccupancyExplorer(threads=256, registers=64, shared=16)
     FragmentExplorer(lane=5)               SwizzleExplorer(b=2, m=3, s=3, chunks=4)
+    LayoutExplorer({"row-major": Layout((4, 8), (8, 1))}, color="index" | "bank 4" | "bank 2")
     PipelineExplorer(stages=2, load=3, compute=1)
     Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through
 """
@@ -43,6 +44,7 @@ from figures.drawing import Drawing, Listing
 from figures.fragments import fragment, layout_grid, owners
 from figures.hazards import hazard
 from figures.ladder import bars, ladder, roofline
+from figures.layouts import LayoutExplorer
 from figures.memory import global_access, shared_banks
 from figures.pipeline import pipeline_timeline, schedule
 from figures.source import annotated_source, diff_source
@@ -66,6 +68,7 @@ __all__ = [
     "CoalescingExplorer",
     "Drawing",
     "FragmentExplorer",
+    "LayoutExplorer",
     "Listing",
     "OccupancyExplorer",
     "PipelineExplorer",

@@ -90,6 +90,9 @@ const controlsOf = (root, specs, start, changed) => {
         const [value, words] = Array.isArray(option) ? option : [option, option];
         input.append(new Option(words, value));
       }
+    } else if (spec.text) {
+      input = document.createElement("input");
+      Object.assign(input, { type: "text", spellcheck: false, autocomplete: "off" });
     } else {
       input = document.createElement("input");
       input.type = "range";
@@ -98,7 +101,7 @@ const controlsOf = (root, specs, start, changed) => {
     input.value = start[spec.id] ?? spec.value;
     const read = () => {
       values[spec.id] = spec.words ? input.value : Number(input.value);
-      head.textContent = spec.label + (spec.options ? "" : ` ${spec.show ? spec.show(values[spec.id]) : input.value}`);
+      head.textContent = spec.label + (spec.options || spec.text ? "" : ` ${spec.show ? spec.show(values[spec.id]) : input.value}`);
     };
     input.addEventListener("input", () => {
       read();
