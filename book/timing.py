@@ -18,13 +18,20 @@ from kernels.results import recorded
 PICTURE = Path(__file__).with_name("ladder.png")
 
 
-def compare(rungs: Sequence[str], size: int = 4096, title: str | None = None):
-    """Prints the table of `kernels.bench` for these rungs and cuBLAS, and returns it as a drawing.
+def compare(
+    rungs: Sequence[str],
+    size: int = 4096,
+    title: str | None = None,
+    inputs: str | None = None,
+):
+    """The rows of `kernels.bench` for these rungs and cuBLAS, as a drawing.
 
-    cuBLAS has a row for each pair of input and output types that one of the rungs has. Returns None,
-    after saying why, when there is neither a GPU nor a recording of one.
+    inputs: "float32", to leave out what a rung does with others. cuBLAS has a row for each pair of
+    input and output types that one of the rungs has. Returns None, after saying why, when there is
+    neither a GPU nor a recording of one.
     """
     rows = _rows([*rungs, "cublas"], size)
+    rows = [row for row in rows if inputs in (None, row["inputs"])]
     types = {(row["inputs"], row["output"]) for row in rows if row["rung"] != "cublas"}
     rows = [row for row in rows if (row["inputs"], row["output"]) in types]
     return _drawing(rows, title or _finding(rows))
