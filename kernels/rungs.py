@@ -359,7 +359,7 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         a_major="M",
         min_arch=80,
-        space={"BM": (128, 256), "BN": (128, 256), "BK": (16, 32), "STAGES": (2, 3, 4)},
+        space={"BM": (128, 256), "BK": (16, 32), "STAGES": (2, 3, 4)},
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
