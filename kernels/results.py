@@ -11,6 +11,13 @@ from .machine import Peak, peak
 
 FOLDER = Path(__file__).resolve().parent.parent / "results"
 PREFERRED = "nvidia-h100"
+OTHER = (
+    "compare-",
+    "first-call-",
+    "limits-",
+    "sanitizer-",
+    "tune-",
+)  # files that hold no times of rungs
 # Measured with register-only loops on this card; what a kernel could reach if nothing but
 # arithmetic took time.
 CEILINGS = {"nvidia-h100-80gb-hbm3": {"float32": 56.0, "tf32": 332.0, "float16": 638.0}}
@@ -62,7 +69,7 @@ def recordings() -> dict[str, Recording]:
     found = {}
     for path in sorted(FOLDER.glob("*.json")):
         stored = json.loads(path.read_text())
-        if path.name.startswith(("compare-", "analysis-")) or "rows" not in stored:
+        if path.name.startswith(OTHER) or "rows" not in stored:
             continue
         fields = {key: stored.get(key, "") for key in ("machine", "recorded", "commit", "method")}
         found[path.stem] = Recording(path.stem, **fields, rows=tuple(stored["rows"]))

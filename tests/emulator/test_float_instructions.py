@@ -330,6 +330,8 @@ def test_float_immediates_and_moves():
 def test_packed_single_precision():
     x, y = np.random.default_rng(7).standard_normal((2, 64)).astype("f4")
     code = "fma.rn.f32x2 %d, %a, %b, %a; add.rn.ftz.f32x2 %e, %a, %b;"
-    d, e = run(code, {"%a": ("b64", x.view("u8")), "%b": ("b64", y.view("u8"))}, {"%d": "b64", "%e": "b64"})
+    d, e = run(
+        code, {"%a": ("b64", x.view("u8")), "%b": ("b64", y.view("u8"))}, {"%d": "b64", "%e": "b64"}
+    )
     exact = x.astype("f8") * y + x
     assert np.allclose(d.view("f4"), exact, rtol=2.0**-23) and same(e.view("f4"), x + y)

@@ -39,6 +39,8 @@ def test_half_a_warp_is_an_error_that_counts_its_lanes(name):
     out = np.zeros(1, np.uint32)
     module.launch("some_lanes", 1, 64, [out, np.uint32(64)])
     module.launch("some_lanes", 1, 64, [out, np.uint32(32)])  # one whole warp may do as it likes
-    with pytest.raises(emulator.BarrierDivergence, match=f"{name} is for all 32 .* only 16 came") as caught:
+    with pytest.raises(
+        emulator.BarrierDivergence, match=f"{name} is for all 32 .* only 16 came"
+    ) as caught:
         module.launch("some_lanes", 1, 64, [out, np.uint32(48)])
     assert caught.value.thread == (32, 0, 0)
