@@ -29,11 +29,12 @@ def compiled(
         rung = kernels.find(name)
         built = kernels.build(rung, macros or {}, arch=arch)
         _, block, shared = rung.geometry(macros, 1024, 1024, 1024)
-        shared += built.report.shared_bytes
+        report = built.reports[rung.entry]  # a file may hold other kernels too
+        shared += report.shared_bytes
         threads = block[0] * block[1] * block[2]
-        resident = occupancy(arch, threads, built.report.registers, shared)
+        resident = occupancy(arch, threads, report.registers, shared)
         cells = (
-            built.report.registers,
+            report.registers,
             f"{shared:,}",
             built.spills,
             f"{resident.warps} of {resident.max_warps}",
