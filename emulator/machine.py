@@ -514,6 +514,16 @@ class Chunk:
 
     # --- Deadlock -----------------------------------------------------------------------------------
 
+    def _next_instruction(self, at: int):
+        """The first instruction that a group standing before block `at` comes to, or None."""
+        for _ in self.code.blocks:  # empty blocks fall through to others
+            block = self.code.blocks[at]
+            item = block.code[0] if block.code else block.last
+            if item is not None or not block.targets:
+                return item
+            at = block.targets[0]
+        return None
+
     def _deadlock(self, why: str) -> None:
         """Raises Deadlock, or BarrierDivergence when one warp's lanes wait at a barrier that others never reach."""
         places: dict[int, np.ndarray] = {}
@@ -536,17 +546,9 @@ class Chunk:
                 divided[warp] |= not (
                     lanes | ~self.lanes_of(self.alive).reshape(self.W, 32)[warp]
                 ).all()
-                code = self.code.blocks[at]
-                item = code.code[0] if code.code else code.last
+                item = self._next_instruction(at)
                 first = first or (item, block)
-                source = (
-                    f" ({item.location.frames()[0][0]}:{item.location.line})"
-                    if item and item.location
-                    else ""
-                )
-                text = (
-                    f"PTX line {item.line}: {item.text}{source}" if item else "the end of a block"
-                )
+                text = f"PTX line {item.line}: {item.text}{_cited(item)}" if item else "its end"
                 coordinates = tuple(int(x) for x in self.blocks[block])
                 lines.append(f"block {coordinates}, warp {number}, lanes {ranges(lanes)}: {text}")
         more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
@@ -559,3 +561,12 @@ class Chunk:
                 **where,
             )
         raise Deadlock(why, lines[:32] + more, **where)
+
+
+def _cited(item) -> str:
+    """` (file:line)` of an instruction; where it was inlined, of the kernel's own line that called it as well."""
+    if item.location is None:
+        return ""
+    frames = item.location.frames()
+    inner, own = (f"{file}:{line}" for file, line in (frames[0], frames[-1]))
+    return f" ({own})" if inner == own else f" ({inner}, called from {own})"

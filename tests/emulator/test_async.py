@@ -445,3 +445,37 @@ def test_bulk_copies_are_refused_by_name():
     )
     with pytest.raises(emulator.PtxError, match=r"cp\.async\.bulk"):
         emulator.Module(ptx).launch("counts", 1, 32, [np.zeros((32, 8), np.int32)])
+
+
+NEVER_RELEASED = r"""
+#include <cooperative_groups.h>
+#include <cuda/pipeline>
+#pragma nv_diag_suppress static_var_with_dynamic_init
+extern "C" __global__ void never_released(const int* in, int* out, int steps) {
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    __shared__ int tile[2][32];
+    auto pipe = cuda::make_pipeline(cooperative_groups::this_thread_block(), &state, 32);
+    for (int step = 0; step < steps; ++step) {
+        if (threadIdx.x >= 32) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(&tile[step % 2][threadIdx.x - 32], in + threadIdx.x - 32, cuda::aligned_size_t<4>(4), pipe);
+            pipe.producer_commit();
+        } else {
+            pipe.consumer_wait();
+            out[threadIdx.x] = tile[step % 2][threadIdx.x];
+        }
+    }
+}
+"""
+
+
+def test_a_deadlock_inside_a_header_names_the_kernels_own_line():
+    data = [np.arange(32, dtype=np.int32), np.zeros(32, np.int32)]
+    launch(
+        NEVER_RELEASED, "never_released", 1, 64, [*data, np.int32(2)]
+    )  # two stages: nobody waits
+    with pytest.raises(emulator.Deadlock) as caught:
+        launch(NEVER_RELEASED, "never_released", 1, 64, [*data, np.int32(3)])
+    (producers,) = caught.value.waiting
+    assert "warp 1" in producers and "called from" in producers
+    assert f":{line_of(NEVER_RELEASED, 'producer_acquire')})" in producers
