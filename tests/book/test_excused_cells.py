@@ -26,6 +26,16 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'machine, size = (kernels.gpu().name, 1024) if kernels.gpu() else ("emulator", 128)',
         'timing.compare(["naive", "tiled"])',
     ],
+    "08_layouts": [
+        'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
+    ],
+    "09_tensor_cores_through_wmma": [
+        'title = "The same library, other numbers: where do the TFLOP/s come from?"',
+        '_ = kernels.compare(["wmma", "wmma_shared"])',
+        'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
+        "evidence.show_speedups()",
+        'recording, parts = kernels.recorded(), evidence.recorded()["ms"]',
+    ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
         "evidence.at_full_size(*evidence.LADDER)",
