@@ -1,0 +1,41 @@
+"""What the recorded autotuning says of one macro: the best speed that each of its values reached."""
+
+import json
+
+from kernels.results import FOLDER
+
+
+def best_by(rung: str, macro: str) -> dict[int, dict]:
+    """{value: its fastest measured row} of `results/tune-*.json`, in order of the values.
+
+    A row holds "macros", "registers", "shared_bytes", "blocks_per_sm", "tflops" ... FileNotFoundError
+    where nothing was recorded, KeyError when this rung was not tuned over this macro.
+    """
+    files = sorted(FOLDER.glob("tune-*.json"))
+    if not files:
+        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
+    rows = json.loads(files[0].read_text(encoding="utf-8"))["rows"]
+    found: dict[int, dict] = {}
+    for row in rows:
+        if row["rung"] != rung or not row["tflops"] or macro not in row["macros"]:
+            continue
+        value = row["macros"][macro]
+        if value not in found or row["tflops"] > found[value]["tflops"]:
+            found[value] = row
+    if not found:
+        raise KeyError(f"{rung} was not tuned over {macro}")
+    return dict(sorted(found.items()))
+
+
+def show(rung: str, macro: str) -> None:
+    """Prints the fastest measured setting for each value of one macro."""
+    print(
+        f"{macro:>8}{'block':>12}{'registers':>11}{'shared bytes':>14}{'blocks an SM':>14}{'TFLOP/s':>9}"
+    )
+    for value, row in best_by(rung, macro).items():
+        m = row["macros"]
+        tile = f"{m['BM']}x{m['BN']}x{m['BK']}"
+        print(
+            f"{value:8}{tile:>12}{row['registers']:11}{row['shared_bytes']:14,}"
+            f"{row['blocks_per_sm']:14}{row['tflops']:9.1f}"
+        )
