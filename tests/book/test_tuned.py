@@ -23,7 +23,14 @@ def test_each_value_has_its_fastest_row(recorded, capsys):
     found = tuned.best_by("pipe", "STAGES")
     assert {stages: row["tflops"] for stages, row in found.items()} == {2: 7.0, 3: 9.0}
     tuned.show("pipe", "STAGES")
-    assert capsys.readouterr().out.splitlines()[2].split() == "3 64x32x8 40 4,096 2 9.0".split()
+    assert capsys.readouterr().out.splitlines()[2].split() == [
+        "3",
+        "64x32x8",
+        "40",
+        "4,096",
+        "2",
+        "9.0",
+    ]
 
 
 def test_what_was_not_recorded_is_named(recorded, tmp_path):
