@@ -22,11 +22,13 @@ From sources, macros and layouts:
     layout_grid(thread_value_layout, (16, 8), cells="tv")    thread and value of each element of a tile
     swizzle_grid(chunks=4, pad_bytes=16, swizzled=(2, 3, 3))  unpadded, padded and swizzled, side by side
     pipeline_timeline((1, 2, 4), load=3, compute=1)          a model of stages over time
+    tile_order(order_of_tiles, at_once=132)                  which tiles of C run together, and what they read
 
 From measurements:
 
     ladder(rows, limits={"float32": 66.9}, machine="NVIDIA H100", recorded="2026-11-21", scale="auto")
     roofline({"naive": (0.5, 1.2)}, bandwidth=3.35, peaks={"FP32": 66.9}, kinds={"naive": "float32"})
+    strips({2: [40.1, 41.0], 3: [44.2]}, "STAGES")           what a tuner found, one row of dots for each value
     bars({"clock round everything": 47.3, "events": 0.2}, unit="ms", parts={...}, highlight=[...])
 
 That the reader moves, with or without a kernel, a network or a widget manager (keyword arguments are the start):
@@ -50,6 +52,7 @@ from figures.pipeline import pipeline_timeline, schedule
 from figures.source import annotated_source, diff_source
 from figures.swizzles import swizzle_grid
 from figures.tiles import tile_picture
+from figures.tuning import strips, tile_order
 from figures.widgets import (
     BankExplorer,
     Choice,
@@ -87,6 +90,8 @@ __all__ = [
     "roofline",
     "schedule",
     "shared_banks",
+    "strips",
     "swizzle_grid",
+    "tile_order",
     "tile_picture",
 ]

@@ -28,6 +28,11 @@ def shared_loads(build: Build, entry: str | None = None) -> Counter:
     return found
 
 
+def instructions(build: Build, entry: str | None = None) -> int:
+    """Machine instructions of one kernel, the padding at its end among them."""
+    return len(_section(build.cubin, f".text.{entry or build.entry}")) // BYTES
+
+
 def _section(elf: bytes, name: str) -> bytes:
     """The bytes of a section of a 64-bit ELF file. ValueError when there is none of that name."""
     table, size, count, names = _header(elf)

@@ -1,0 +1,129 @@
+"""An autotuner's findings, and the order in which blocks take the tiles of C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from figures import style
+from figures.drawing import WIDTH, Canvas, Drawing, number, plural, text_width
+from figures.ladder import _provenance, _ticks
+
+
+def strips(
+    groups: Mapping[object, Sequence[float]],
+    name: str,
+    unit: str = "TFLOP/s",
+    title: str | None = None,
+    caption: str = "",
+    machine: Mapping | str | None = None,
+    recorded: str | None = None,
+) -> Drawing:
+    """One row of dots for each value of a parameter; a dot is one setting, the largest of a row is filled.
+
+    groups: {value of the parameter: measurements}, more is better. name: the parameter ("STAGES"). `facts` holds
+    {value: (best, how many)}. ValueError for no measurement, or one that is not positive.
+    """
+    groups = {str(value): sorted(found) for value, found in groups.items() if len(found)}
+    if not groups:
+        raise ValueError("no measurement was given: there is nothing to draw")
+    if min(found[0] for found in groups.values()) <= 0:
+        raise ValueError("a measurement is positive")
+    best = max(groups, key=lambda value: groups[value][-1])
+    high = groups[best][-1] * 1.04
+    left = 24 + max(text_width(f"{name} {value}", 12, mono=True) for value in groups)
+    right, pitch, top = WIDTH - 74.0, 34.0, 6.0
+    bottom = top + pitch * len(groups)
+    canvas = Canvas(WIDTH, bottom + 44)
+
+    def place(value: float) -> float:
+        return left + value / high * (right - left)
+
+    for tick in _ticks(0, high, False):
+        canvas.line((place(tick), top), (place(tick), bottom), color=style.LINE, z=0)
+        canvas.text(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center", color=style.MUTED)
+    canvas.text((left + right) / 2, bottom + 33, unit, size=11.5, ha="center", color=style.MUTED)
+    for at, (value, found) in enumerate(groups.items()):
+        y = top + (at + 0.5) * pitch
+        canvas.text(4, y, f"{name} {value}", size=12, mono=True, bold=value == best)
+        canvas.line((left, y), (right, y), color=style.LINE, z=0)
+        for one in found[:-1]:
+            canvas.circle(place(one), y, 5, edge=style.BLUE, lw=1.4, z=2)
+        color = style.ORANGE if value == best else style.BLUE
+        canvas.circle(place(found[-1]), y, 6.5, fill=color, edge=style.CARD, lw=1.2, z=3)
+        canvas.text(right + 66, y, number(round(found[-1], 1)), size=12, ha="right")
+    spoken = ", ".join(
+        f"{name} {value}: best {number(round(found[-1], 1))} of {plural(len(found), 'setting')}"
+        for value, found in groups.items()
+    )
+    return Drawing(
+        title=title
+        or f"The best setting has {name} {best}: {number(round(groups[best][-1], 1))} {unit}",
+        alt=f"Dots of {unit}, one row for each value of {name}. {spoken}.",
+        caption=" ".join(part for part in (caption, _provenance(machine, recorded)) if part),
+        legend=(
+            (style.ORANGE, "the best of all"),
+            (style.BLUE, "the best of its row; rings: the others"),
+        ),
+        facts={value: (found[-1], len(found)) for value, found in groups.items()},
+        figure=canvas.figure(),
+        min_width=520,
+    )
+
+
+def tile_order(
+    order: Sequence[Sequence[int]],
+    at_once: int,
+    title: str | None = None,
+    caption: str = "",
+) -> Drawing:
+    """The tiles of C, each with its place in the order of work; those that run at the same time share a colour.
+
+    order: (tile rows, tile columns) numbers from 0. at_once: how many blocks run at a time. Bars at the side and on top mark
+    which rows of tiles of A and which columns of tiles of B the first of them read. `facts` holds {"rows", "columns"}, counts
+    of these, and "strips", their sum. ValueError for an order that is not one.
+    """
+    rows, columns = len(order), len(order[0])
+    if sorted(n for row in order for n in row) != list(range(rows * columns)):
+        raise ValueError("an order numbers every tile once, from 0")
+    if at_once < 1:
+        raise ValueError("at least one block runs at a time")
+    first = [(r, c) for r in range(rows) for c in range(columns) if order[r][c] < at_once]
+    used_rows, used_columns = {r for r, _ in first}, {c for _, c in first}
+    left, top = 54.0, 42.0
+    cell = min(36.0, (WIDTH - left - 10) / columns)
+    tall = min(cell, 24.0)
+    canvas = Canvas(max(left + columns * cell + 8, 320), top + rows * tall + 6)
+    canvas.text(left, 8, "columns of B", size=11, color=style.MUTED)
+    canvas.text(4, top - 12, "rows of A", size=11, color=style.MUTED)
+    for r in range(rows):
+        fill = style.wavefront_color(0) if r in used_rows else style.SOFT
+        canvas.rect(left - 22, top + r * tall + 1, 14, tall - 2, fill=fill)
+    for c in range(columns):
+        fill = style.wavefront_color(0) if c in used_columns else style.SOFT
+        canvas.rect(left + c * cell + 1, top - 22, cell - 2, 14, fill=fill)
+    for r in range(rows):
+        for c in range(columns):
+            turn = order[r][c] // at_once
+            fill = style.wavefront_color(turn)
+            x, y = left + c * cell, top + r * tall
+            canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=fill)
+            canvas.text(
+                x + cell / 2,
+                y + tall / 2,
+                order[r][c],
+                size=min(10, cell * 0.36),
+                ha="center",
+                color=style.text_on(fill),
+                bold=turn == 0,
+            )
+    strips_read = len(used_rows) + len(used_columns)
+    words = f"{plural(len(used_rows), 'row')} of A and {plural(len(used_columns), 'column')} of B"
+    return Drawing(
+        title=title or f"The first {at_once} tiles read {words}: {strips_read} strips",
+        alt=f"{rows} x {columns} tiles of C, numbered in the order in which blocks take them, {at_once} at a time. "
+        f"The first {at_once} read {words}.",
+        caption=caption,
+        facts={"rows": len(used_rows), "columns": len(used_columns), "strips": strips_read},
+        figure=canvas.figure(),
+        min_width=int(min(canvas.width * 0.8, 560)),
+    )
