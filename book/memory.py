@@ -67,12 +67,13 @@ def show(**traces) -> None:
         for unit in ("sectors", "wavefronts")
         if any(getattr(row, unit) for _, rows in found for row in rows.values())
     ]
-    print(f"{'':14}{'':14}{'requests':>10}", end="")
+    wide = max(14, *(len(name) + 1 for _, rows in found for name in rows))
+    print(f"{'':14}{'':{wide}}{'requests':>10}", end="")
     print("".join(f"{unit:>12}{'a request':>11}" for unit in units))
     for rung, rows in found:
         for name, row in rows.items():
             counts = "".join(_pair(getattr(row, u), row.instructions) for u in units)
-            print(f"{rung:14}{name:14}{row.instructions:10,}{counts}".rstrip())
+            print(f"{rung:14}{name:{wide}}{row.instructions:10,}{counts}".rstrip())
             rung = ""
 
 
