@@ -1,20 +1,20 @@
-// Some warps only copy, the others only multiply: no barrier stops them all, and copying costs the multipliers nothing.
-// Since async_pipeline: PRODUCERS more threads copy, and cuda::pipeline (block scope) hands stages to and fro: one is
-// filled when all consumers have released it, and multiplied when all producers' copies have landed.
-// Block BM x BN x BK of consumer warps WM x WN of threads TM x TN (as quads of 4 x 4), then the producer warps.
+// Some warps only copy, the others only multiply; cuda::pipeline (block scope) hands stages to and fro: one is filled
+// when all consumers have released it, multiplied when all producers' copies have landed.
+// Since async_pipeline: PRODUCERS more threads. Slower: their registers are missing where the products are summed; it
+// is here because copying by others is how kernels for Hopper and after are built.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
 
 #ifndef BM
-#define BM 128
+#define BM 256
 #endif
 #ifndef BN
-#define BN 128
+#define BN 64
 #endif
 #ifndef BK
-#define BK 16
+#define BK 8
 #endif
 #ifndef WM
 #define WM 64
@@ -29,13 +29,13 @@
 #define TN 16
 #endif
 #ifndef STAGES
-#define STAGES 2
+#define STAGES 4
 #endif
 #ifndef PRODUCERS
-#define PRODUCERS 32
+#define PRODUCERS 64
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 2
+#define MIN_BLOCKS 1
 #endif
 
 constexpr int WARPS_N = BN / WN;

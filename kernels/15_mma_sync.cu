@@ -1,8 +1,8 @@
 // mma_sync: ldmatrix brings 8x8 matrices from shared memory straight into the registers where mma.sync wants them.
-// Since wmma_async: the fragment is ours: we choose each lane's row address, and each mma is one PTX instruction.
-// Tiles: block BM x BN x BK, warp 16 x 32 (four 16 x 8 mma), double-buffered with cp.async.
-// Shared rows are 64 bytes (panels of 32 columns), so ldmatrix meets 4-way bank conflicts: a later rung's business.
-// Needs M, N, K in whole tiles (its launcher pads); sm_75 through ptx.cuh.
+// Since mma_atoms: shared memory in between, each lane choosing the row it addresses. Slower than wmma_async, whose tiles
+// are larger and rows padded; here to begin again from a small warp tile, with conflicts, and take both up one by one.
+// Block BM x BN x BK, warp 16 x 32 (four 16 x 8 mma), double-buffered with cp.async; rows of 64 bytes (panels of 32
+// columns): 4-way conflicts. Whole tiles (its launcher pads); sm_75 through ptx.cuh.
 #include "epilogue.cuh"
 #include "ptx.cuh"
 

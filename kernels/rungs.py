@@ -274,8 +274,8 @@ LADDER = (
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
-        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 2, "PRODUCERS": 32,
-                "MIN_BLOCKS": 2},
+        macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 4, "PRODUCERS": 64,
+                "MIN_BLOCKS": 1},
         threads=lambda PRODUCERS, **macros: warp_threads(**macros) + PRODUCERS,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "STAGES": (2, 3, 4), "PRODUCERS": (32, 64),
