@@ -70,12 +70,15 @@ def occupancy(arch: int | str, threads: int, registers: int, shared_bytes: int) 
     limits = LIMITS[number]
     warps = -(-threads // 32)
     per_warp = _round_up(max(registers, 1) * 32, REGISTER_UNIT)
-    warps_by_registers = REGISTERS // per_warp // WARP_UNIT * WARP_UNIT
+    warps_by_registers = REGISTERS // WARP_UNIT // per_warp * WARP_UNIT  # each quarter has its own
     shared = _round_up(shared_bytes + limits.system, limits.shared_unit)
     by = {
         "blocks": limits.blocks,
         "warps": limits.warps // warps,
-        "registers": warps_by_registers // _round_up(warps, WARP_UNIT),
+        # Whether one block fits is asked of warps in fours; how many fit, of warps (NVIDIA's cuda_occupancy.h).
+        "registers": warps_by_registers // warps
+        if _round_up(warps, WARP_UNIT) <= warps_by_registers
+        else 0,
         "shared memory": limits.shared // shared if shared else limits.blocks,
     }
     if shared_bytes > limits.shared_per_block:

@@ -10,6 +10,10 @@ from kernels import occupancy
     [
         (80, 256, 32, 0, 8, "warps"),
         (80, 256, 64, 0, 4, "registers"),
+        (80, 32, 64, 0, 32, "blocks"),  # a lone warp takes one warp's registers, not four's
+        (90, 160, 168, 0, 2, "registers"),  # 5 warps: 12 fit, 3 a quarter
+        (90, 160, 176, 0, 1, "registers"),  # 8 fit
+        (90, 288, 176, 0, 0, "registers"),  # 9 warps ask for room for 12
         (80, 256, 33, 0, 6, "registers"),  # 33 registers are allocated as 40
         (80, 128, 16, 48 * 1024, 3, "shared memory"),
         (80, 32, 16, 0, 32, "blocks"),
