@@ -62,13 +62,14 @@ def tune(
     jobs: int | None = None,
     limit: int | None = None,
     show: bool = True,
+    remember: bool = True,
 ) -> list[Candidate]:
     """Every setting in `rung.space`, best first; prints the table of them.
 
     Compiles in `jobs` processes. Settings that do not compile, spill, or need more shared memory or
     registers than a block may have are dropped. With a GPU the others are checked at an awkward
     size and timed at `size`, and the best is remembered for this GPU, rung, types and size class
-    (`best` gives it back). Without one they are ordered by occupancy. `limit` stops after that many
+    (`best` gives it back), unless `remember` is False. Without one they are ordered by occupancy. `limit` stops after that many
     settings. ValueError when the rung declares no space.
     """
     rung = find(rung)
@@ -79,7 +80,8 @@ def tune(
     candidates = _compiled(rung, settings(rung, fixed)[:limit], arch, jobs)
     if gpu() is not None:
         candidates = _finals(rung, _timed(rung, candidates, size), size)
-        _remember(rung, candidates, size)
+        if remember:
+            _remember(rung, candidates, size)
     candidates.sort(key=_order)
     if show:
         print(format_candidates(rung, candidates, arch, size))

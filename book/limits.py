@@ -1,0 +1,129 @@
+"""What Nsight Compute saw of the rungs, and what a long run does to the clock: recorded, with a label.
+
+`kernels.limits` measures and stores; here the numbers become tables and pictures that fit a page.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import figures
+from kernels.limits import recorded_limits
+
+COLUMNS = {
+    "issue slots": "issue slots used, %",
+    "FMA pipe": "FMA pipe, %",
+    "tensor pipe": "tensor pipe, %",
+    "shared memory": "shared-memory pipe, %",
+    "L2": "L2, %",
+}
+# Nsight Compute's names for what a warp waits for, in words (Profiling Guide, "Warp Stall Reasons").
+WAITS = {
+    "wait": "a fixed number of clocks",
+    "math_pipe_throttle": "the tensor or math pipe",
+    "short_scoreboard": "data from shared memory",
+    "long_scoreboard": "data from L1, L2 or memory",
+    "barrier": "the other warps at a barrier",
+    "mio_throttle": "the queue to shared memory",
+    "lg_throttle": "the queue to L1",
+    "dispatch_stall": "the dispatcher",
+    "not_selected": "its turn: another warp went",
+    "no_instruction": "the next instruction",
+}
+
+
+@cache
+def stored() -> dict:
+    return recorded_limits()
+
+
+def row(rung: str) -> Mapping:
+    """What was counted for one rung. KeyError lists the rungs that were watched."""
+    rows = {found["rung"]: found for found in stored()["rows"]}
+    if rung not in rows:
+        raise KeyError(f"{rung} was not watched; there are {', '.join(rows)}")
+    return rows[rung]
+
+
+def clock_ghz(rung: str) -> float:
+    """The clock at which this rung ran while it was watched."""
+    found = row(rung)
+    return found["cycles"] / found["milliseconds"] / 1e6
+
+
+def show(*rungs: str) -> None:
+    """Prints how busy each part of the machine was, in % of what it could do, and the clock."""
+    print(stored()["label"])
+    print(
+        f"{'% of what it could do':21}" + "".join(f"{c:>14}" for c in COLUMNS), end=""
+    )
+    print(f"{'GHz':>7}")
+    for rung in rungs:
+        found = row(rung)
+        cells = "".join(f"{found[metric]:14.0f}" for metric in COLUMNS.values())
+        print(f"{rung:21}{cells}{clock_ghz(rung):7.2f}")
+
+
+def waits(rung: str, least: float = 0.02):
+    """What an average warp waits for between two of its instructions, as bars."""
+    found = row(rung)
+    parts = {
+        words: found["stalls"][reason]
+        for reason, words in WAITS.items()
+        if (found["stalls"].get(reason) or 0) >= least
+    }
+    parts = dict(sorted(parts.items(), key=lambda part: -part[1]))
+    first = next(iter(parts))
+    return figures.bars(
+        parts,
+        unit="",
+        title=f"{rung}: a warp mostly waits for {first}",
+        caption="Warps that wait for this reason, for each instruction that a scheduler issues.",
+        highlight=[first],
+        machine=stored()["machine"],
+        recorded=stored()["recorded"][:10],
+    )
+
+
+def wait_choice(rungs: Sequence[str], title: str):
+    """`waits` of several rungs to flip through."""
+    pages = {rung: waits(rung) for rung in rungs}
+    return figures.Choice(
+        pages, name="kernel", title=title, slider=False, start=len(pages) - 1
+    )
+
+
+def sustained() -> list[dict]:
+    """One row for each watched program: TFLOP/s in bursts and without a pause, lowest clock, highest power."""
+    rows = []
+    for found in stored()["sustained"]:
+        watched = [look for look in found["watched"] if look]
+        rows.append(
+            {
+                "rung": found["rung"],
+                "burst": found["burst_tflops"],
+                "sustained": found["sustained_tflops"],
+                "seconds": found["seconds"],
+                "mhz": min(int(look["clocks.sm"]) for look in watched),
+                "max_mhz": max(int(look["clocks.max.sm"]) for look in watched),
+                "watts": max(float(look["power.draw"]) for look in watched),
+                "limit": max(float(look["power.limit"]) for look in watched),
+            }
+        )
+    return rows
+
+
+def show_sustained() -> None:
+    """Prints bursts beside long runs."""
+    print(stored()["label"])
+    head = ("burst", "long run", "kept", "lowest MHz", "highest W", "limit W")
+    print(f"{'TFLOP/s':16}" + "".join(f"{word:>12}" for word in head))
+    for found in sustained():
+        cells = (
+            f"{found['burst']:.1f}",
+            f"{found['sustained']:.1f}",
+            f"{found['sustained'] / found['burst']:.0%}",
+            f"{found['mhz']} of {found['max_mhz']}",
+            f"{found['watts']:.0f}",
+            f"{found['limit']:.0f}",
+        )
+        print(f"{found['rung']:16}" + "".join(f"{cell:>12}" for cell in cells))
