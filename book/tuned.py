@@ -2,21 +2,18 @@
 
 import json
 
+from kernels.occupancy import occupancy
 from kernels.results import FOLDER
 
 
 def best_by(rung: str, macro: str) -> dict[int, dict]:
     """{value: its fastest measured row} of `results/tune-*.json`, in order of the values.
 
-    A row holds "macros", "registers", "shared_bytes", "blocks_per_sm", "tflops" ... FileNotFoundError
+    A row holds "macros", "threads", "registers", "shared_bytes", "tflops" ... FileNotFoundError
     where nothing was recorded, KeyError when this rung was not tuned over this macro.
     """
-    files = sorted(FOLDER.glob("tune-*.json"))
-    if not files:
-        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
-    rows = json.loads(files[0].read_text(encoding="utf-8"))["rows"]
     found: dict[int, dict] = {}
-    for row in rows:
+    for row in _recorded()["rows"]:
         if row["rung"] != rung or not row["tflops"] or macro not in row["macros"]:
             continue
         value = row["macros"][macro]
@@ -29,13 +26,22 @@ def best_by(rung: str, macro: str) -> dict[int, dict]:
 
 def show(rung: str, macro: str) -> None:
     """Prints the fastest measured setting for each value of one macro."""
+    arch = _recorded()["machine"]["arch"]
     print(
         f"{macro:>8}{'block':>12}{'registers':>11}{'shared bytes':>14}{'blocks an SM':>14}{'TFLOP/s':>9}"
     )
     for value, row in best_by(rung, macro).items():
         m = row["macros"]
+        held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
         tile = f"{m['BM']}x{m['BN']}x{m['BK']}"
         print(
             f"{value:8}{tile:>12}{row['registers']:11}{row['shared_bytes']:14,}"
-            f"{row['blocks_per_sm']:14}{row['tflops']:9.1f}"
+            f"{held.blocks:14}{row['tflops']:9.1f}"
         )
+
+
+def _recorded() -> dict:
+    files = sorted(FOLDER.glob("tune-*.json"))
+    if not files:
+        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
+    return json.loads(files[0].read_text(encoding="utf-8"))

@@ -11,11 +11,13 @@ from book import tuned
 def recorded(tmp_path, monkeypatch):
     def row(stages, tflops, rung="pipe"):
         macros = {"STAGES": stages, "BM": 64, "BN": 32, "BK": 8}
-        more = {"registers": 40, "shared_bytes": 4096, "blocks_per_sm": 2}
+        more = {"threads": 1024, "registers": 32, "shared_bytes": 4096}
         return {"rung": rung, "macros": macros, "tflops": tflops, **more}
 
     rows = [row(3, 5.0), row(2, 7.0), row(3, 9.0), row(3, None), row(4, 99.0, "other")]
-    (tmp_path / "tune-some-gpu.json").write_text(json.dumps({"rows": rows}))
+    (tmp_path / "tune-some-gpu.json").write_text(
+        json.dumps({"machine": {"arch": 90}, "rows": rows})
+    )
     monkeypatch.setattr(tuned, "FOLDER", tmp_path)
 
 
@@ -26,7 +28,7 @@ def test_each_value_has_its_fastest_row(recorded, capsys):
     assert capsys.readouterr().out.splitlines()[2].split() == [
         "3",
         "64x32x8",
-        "40",
+        "32",
         "4,096",
         "2",
         "9.0",
