@@ -108,7 +108,7 @@ def _compiled(rung: Rung, space: list[dict], arch: str, jobs: int | None) -> lis
             outcome = future.result()
             done.append(_judge(rung, waiting[future], outcome, arch))
             progress(len(done), len(space), f"compiling {rung.name} for sm_{arch}")
-    return done
+    return sorted(done, key=lambda candidate: space.index(candidate.macros))
 
 
 def _compile(name: str, macros: dict, arch: str) -> Build | str:
