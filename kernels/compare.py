@@ -213,15 +213,27 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
 
 
-def _stored() -> tuple[str, dict]:
+def recorded_comparison() -> tuple[str, list[dict]]:
+    """`(label, rows)` of `results/compare-*.json`, the emulator's counts of that day among them.
+    FileNotFoundError where there is none.
+    """
     files = sorted(FOLDER.glob("compare-*.json"))
     if not files:
-        return "no GPU with ncu here, and no recorded comparison", {}
+        raise FileNotFoundError("no results/compare-*.json: nothing was recorded")
     stored = json.loads(files[0].read_text())
+    label = f"GPU counts recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+    return label, stored["rows"]
+
+
+def _stored() -> tuple[str, dict]:
+    try:
+        label, rows = recorded_comparison()
+    except FileNotFoundError:
+        return "no GPU with ncu here, and no recorded comparison", {}
     counts: dict = {}
-    for row in stored["rows"]:
+    for row in rows:
         counts.setdefault((row["rung"], *row["size"]), {})[row["counter"]] = row["gpu"]
-    return f"GPU counts recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}", counts
+    return label, counts
 
 
 def _write(rows: list[dict]) -> Path:

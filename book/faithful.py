@@ -1,0 +1,73 @@
+"""How far the emulator can be believed: its counts and findings beside those of NVIDIA's tools, as recorded."""
+
+import textwrap
+
+from kernels.compare import recorded_comparison
+from kernels.sanitize import TOOLS, recorded_findings
+from kernels.table import table
+
+
+def counted() -> None:
+    """Prints, for each rung, how many counters of a launch were compared and how many are equal."""
+    label, rows = recorded_comparison()
+    cells = []
+    for rung in dict.fromkeys(row["rung"] for row in rows):
+        same = [row["emulator"] == row["gpu"] for row in rows if row["rung"] == rung]
+        cells.append([rung, len(same), sum(same)])
+    cells.append(["all", sum(c[1] for c in cells), sum(c[2] for c in cells)])
+    print(label)
+    print(table(["rung", "counters compared", "equal"], cells))
+
+
+def differences() -> None:
+    """Prints every counter for which the emulator and the GPU disagree."""
+    _, rows = recorded_comparison()
+    cells = [
+        [
+            row["rung"],
+            row["counter"],
+            f"{row['emulator']:,}",
+            f"{row['gpu']:,}",
+            f"{row['emulator'] - row['gpu']:+,}",
+        ]
+        for row in rows
+        if row["emulator"] != row["gpu"]
+    ]
+    print(table(["rung", "counter", "emulator", "GPU", "more"], cells, left=2))
+
+
+def rungs_found_clean() -> None:
+    """Prints for each tool how many rungs it watched, and what it and the emulator reported."""
+    label, findings = recorded_findings()
+    cells = []
+    for tool in TOOLS:
+        rows = [f for f in findings if f.tool == tool and " " not in f.kernel]
+        cells.append(
+            [
+                tool,
+                len(rows),
+                sum(f.gpu_errors or 0 for f in rows),
+                sum(bool(f.emulator_says) for f in rows),
+            ]
+        )
+    print(label)
+    print(
+        table(
+            ["tool", "rungs", "reports of the tool", "reports of the emulator"], cells
+        )
+    )
+
+
+def mistakes_found() -> None:
+    """Prints what each of them said of rungs that were made wrong on purpose."""
+    _, findings = recorded_findings()
+    for found in findings:
+        if " " not in found.kernel:
+            continue
+        print(found.kernel)
+        for who, words in (
+            (found.tool, found.gpu_says),
+            ("emulator", found.emulator_says),
+        ):
+            said = words or "nothing"
+            print(textwrap.indent(textwrap.fill(f"{who}: {said}", 84), "    "))
