@@ -26,6 +26,16 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'machine, size = (kernels.gpu().name, 1024) if kernels.gpu() else ("emulator", 128)',
         'timing.compare(["naive", "tiled"])',
     ],
+    "04_more_work_a_thread": [
+        'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
+        'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
+    ],
+    "06_copies_that_do_not_wait": [
+        'timing.compare(["warp_tiled", "async_copy"])',
+    ],
+    "07_pipelines": [
+        'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
+    ],
     "08_layouts": [
         'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
     ],
@@ -35,6 +45,9 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
         "evidence.show_speedups()",
         'recording, parts = kernels.recorded(), evidence.recorded()["ms"]',
+    ],
+    "14_everything_at_once": [
+        'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
