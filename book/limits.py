@@ -116,7 +116,7 @@ def show_sustained() -> None:
     """Prints bursts beside long runs."""
     print(stored()["label"])
     head = ("burst", "long run", "kept", "lowest MHz", "highest W", "limit W")
-    print(f"{'TFLOP/s':16}" + "".join(f"{word:>12}" for word in head))
+    print(f"{'TFLOP/s':15}" + "".join(f"{word:>14}" for word in head))
     for found in sustained():
         cells = (
             f"{found['burst']:.1f}",
@@ -126,4 +126,4 @@ def show_sustained() -> None:
             f"{found['watts']:.0f}",
             f"{found['limit']:.0f}",
         )
-        print(f"{found['rung']:16}" + "".join(f"{cell:>12}" for cell in cells))
+        print(f"{found['rung']:15}" + "".join(f"{cell:>14}" for cell in cells))
