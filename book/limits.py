@@ -65,22 +65,28 @@ def show(*rungs: str) -> None:
 
 def waits(rung: str, least: float = 0.02):
     """What an average warp waits for between two of its instructions, as bars."""
-    found = row(rung)
+    return wait_bars(rung, row(rung)["stalls"], stored(), least)
+
+
+def wait_bars(
+    name: str, stalls: Mapping[str, float | None], source: Mapping, least: float = 0.02
+):
+    """The same of any kernel: `stalls` by Nsight Compute's reasons, `source` the file that holds them."""
     parts = {
-        words: found["stalls"][reason]
+        words: stalls[reason]
         for reason, words in WAITS.items()
-        if (found["stalls"].get(reason) or 0) >= least
+        if (stalls.get(reason) or 0) >= least
     }
     parts = dict(sorted(parts.items(), key=lambda part: -part[1]))
     first = next(iter(parts))
     return figures.bars(
         parts,
         unit="",
-        title=f"{rung}: a warp mostly waits for {first}",
+        title=f"{name}: a warp mostly waits for {first}",
         caption="Warps that wait for this reason, for each instruction that a scheduler issues.",
         highlight=[first],
-        machine=stored()["machine"],
-        recorded=stored()["recorded"][:10],
+        machine=source["machine"],
+        recorded=source["recorded"][:10],
     )
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+import figures
 import kernels
+from book import limits
 from kernels.compare import WAVEFRONTS, parse_ncu
 from kernels.launch import prepare_on_gpu
 from kernels.limits import METRICS, STALL_METRIC, STALLS
@@ -185,6 +187,26 @@ def show() -> None:
             f"{row['tiles']:2} x {row['tiles']:<10}{row['kernel']:12}{conflicts(row):11,}{row['ms_median']:8.2f}"
             f"{busy[0]:>15}{busy[1]:>13}{busy[2]:>8}"
         )
+
+
+def row(kernel: str, tiles: int = POST) -> dict | None:
+    """What was recorded of one kernel, `tiles` x `tiles` tiles a block; None when nothing was."""
+    rows = stored()["kernels"] if stored() else []
+    return next((r for r in rows if (r["kernel"], r["tiles"]) == (kernel, tiles)), None)
+
+
+def waits(tiles: int = POST):
+    """What a warp of each kernel waits for, to flip through; None, after saying so, when not recorded."""
+    if stored() is None:
+        print("not recorded on any GPU yet")
+        return None
+    pages = {}
+    for name in KINDS:
+        counted = row(name, tiles)["at_4096"]
+        stalls = {reason: counted.get(f"waits: {reason}") for reason in STALLS}
+        pages[name] = limits.wait_bars(name, stalls, stored())
+    title = "With conflicts and without: what does a warp wait for?"
+    return figures.Choice(pages, name="kernel", title=title, slider=False)
 
 
 def conflicts(row: dict) -> int:
