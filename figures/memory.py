@@ -39,7 +39,7 @@ def global_access(accesses, width: int = 4, title: str | None = None, caption: s
         " each sector is coloured where a lane uses it and grey where bytes are moved for nobody.",
         facts=facts,
         figure=canvas.figure(),
-        min_width=600,
+        min_width=590,
     )
 
 
@@ -199,7 +199,7 @@ def shared_banks(
         legend=legend,
         facts=facts,
         figure=canvas.figure(),
-        min_width=620,
+        min_width=590,
     )
 
 

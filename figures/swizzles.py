@@ -160,7 +160,7 @@ def swizzle_grid(
         " falls in. Rows that share a colour within a column take turns.",
         facts=facts,
         figure=canvas.figure(),
-        min_width=int(min(canvas.width * 0.85, 620)),
+        min_width=int(min(canvas.width * 0.85, 590)),
     )
 
 
