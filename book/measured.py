@@ -61,16 +61,16 @@ def machine() -> str:
 
 
 def show(patterns: Sequence[str], *instructions: str) -> None:
-    """Prints, for each pattern and instruction, the rule's number beside the GPU's."""
-    print(f"wavefronts on {machine()}")
-    width = max(len(pattern) for pattern in patterns) + 2
-    print(" " * width + "".join(f"{name:>20}" for name in instructions))
-    print(" " * width + f"{'rule':>13}{'GPU':>7}" * len(instructions))
+    """Prints, for each pattern and instruction, the rule's wavefronts beside the GPU's."""
+    print("on", machine())
+    width = max(len(pattern) for pattern in patterns) + 1
+    print(" " * width + "".join(f"{name:>18}" for name in instructions))
+    print(" " * width + f"{'rule':>12}{'GPU':>6}" * len(instructions))
     for pattern in patterns:
         found = [find(name, pattern) for name in instructions]
         print(
             f"{pattern:{width}}"
-            + "".join(f"{row.predicted:13}{row.wavefronts:7}" for row in found)
+            + "".join(f"{row.predicted:12}{row.wavefronts:6}" for row in found)
         )
 
 

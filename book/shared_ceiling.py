@@ -51,17 +51,17 @@ def show(*rungs: str, size: int = 4096) -> None:
     """Prints, for the settings that were recorded at this size, the ceiling of the loads beside the speed."""
     recording = kernels.recorded()
     sms, clock = recording.machine["sms"], recording.machine["clock_mhz"]
-    print(f"{size}^3, {recording.label}, {sms} SMs at {clock} MHz")
+    print(f"{recording.label}, {sms} SMs at {clock} MHz")
     print(
-        f"{'':14}{'block':>9}{'warp':>8}{'ldmatrix a mma':>16}{'ceiling':>9}{'measured':>10}{'':>6}"
+        f"{'':13}{'block':>8}{'warp':>7}{'ldmatrix':>10}{'ceiling':>9}{'measured':>10}{'':>6}"
     )
     for name in rungs:
         row = recording.select(name, size)[0]
         found = count(_one_block(name, row["config"]))
         limit, speed, m = found.ceiling(sms, clock), row["tflops"], row["config"]
-        tiles = f"{m['BM']}x{m['BN']}".rjust(9) + f"{m['WM']}x{m['WN']}".rjust(8)
+        tiles = f"{m['BM']}x{m['BN']}".rjust(8) + f"{m['WM']}x{m['WN']}".rjust(7)
         print(
-            f"{name:14}{tiles}{found.loads:16.2f}{limit:9.0f}{speed:10.0f}{speed / limit:6.0%}"
+            f"{name:13}{tiles}{found.loads:10.2f}{limit:9.0f}{speed:10.0f}{speed / limit:6.0%}"
         )
 
 
