@@ -46,8 +46,42 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "evidence.show_speedups()",
         'recording, parts = kernels.recorded(), evidence.recorded()["ms"]',
     ],
+    "12_bank_conflicts": [
+        "shared_clocks.show_loads()",
+        'shared_clocks.show_together("pitch 80", "pitch 64")',
+        '_ = kernels.compare(["mma_tiled", "mma_padded"])',
+        'timing.compare(["mma_tiled", "mma_padded"])',
+        'shared_ceiling.show("mma_tiled", "mma_padded")',
+        'limits.show("mma_tiled", "mma_padded")',
+        "limits.wait_choice(",
+        "small_tiles.show()",
+        'H100 = kernels.recorded("h100").machine',
+        "small_tiles.waits()",
+    ],
+    "13_swizzles": [
+        'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
+        'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
+        'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
+        "recording = kernels.recorded()",
+    ],
     "14_everything_at_once": [
         'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
+    ],
+    "15_tuning": [
+        'search.here("mma_multistage", {"BM": 128, "BN": 256, "GROUP": 8})',
+        "seen = side_by_side()",
+    ],
+    "16_the_ladder": [
+        "timing.ladder()",
+    ],
+    "10_inside_an_mma": [
+        'timing.compare(["wmma", "mma_atoms"])',
+        "recording = kernels.recorded()",
+    ],
+    "11_ldmatrix": [
+        'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
+        "recording = kernels.recorded()",
+        'limits.show("wmma_async", "mma_sync", "mma_tiled")',
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',

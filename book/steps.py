@@ -1,0 +1,86 @@
+"""What each step of the ladder bought: a rung's speed over that of the rung before it, as recorded."""
+
+from textwrap import shorten
+
+import figures
+import kernels
+from kernels.results import Recording
+
+OFF_THE_PATH = ("cpu", "mma_atoms", "cublas")
+
+
+def rows(size: int, recording: Recording | None = None) -> list[dict]:
+    """The recorded rows of one size in reading order, one for each rung: its first."""
+    recording = recording or kernels.recorded()
+    found = {}
+    for name in kernels.RUNGS:
+        for row in recording.select(name, size=size)[:1]:
+            found[name] = dict(row)
+    return list(found.values())
+
+
+def gains(size: int = 4096) -> dict[str, float]:
+    """{rung: how many times the speed of the one before}, over rungs that read the same number format."""
+    found, before = {}, {}
+    for row in rows(size):
+        if row["rung"] in OFF_THE_PATH:
+            continue
+        last = before.get(row["inputs"])
+        if last:
+            found[row["rung"]] = last["ms_median"] / row["ms_median"]
+        before[row["inputs"]] = row
+    return found
+
+
+def bars(size: int = 4096):
+    """The gains as bars."""
+    found = gains(size)
+    most = max(found, key=found.get)
+    recording = kernels.recorded()
+    return figures.bars(
+        found,
+        unit="times",
+        title=f"The largest step is {most}: {found[most]:.1f} times the rung before",
+        caption=f"Each rung against the one before it that reads the same number format; {size} x {size} x {size}. "
+        "Below 1, the rung is slower.",
+        highlight=[most],
+        machine=recording.gpu,
+        recorded=recording.recorded[:10],
+    )
+
+
+def ladders(sizes=(1024, 2048, 4096, 8192)):
+    """The recorded ladder at several sizes, to flip through."""
+    recording, pages = kernels.recorded(), {}
+    for size in sizes:
+        found = [row for row in rows(size) if row["rung"] != "cublas"]
+        limits = {
+            kind: recording.peak.tflops(kind) for kind in {r["inputs"] for r in found}
+        }
+        best = max(found, key=lambda row: row["tflops"])
+        pages[size] = figures.ladder(
+            found,
+            limits=limits,
+            machine=recording.gpu,
+            recorded=recording.recorded[:10],
+            title=f"At {size}, {best['rung']} reaches {best['tflops']:.0f} TFLOP/s, "
+            f"{best['ratio_to_cublas']:.0%} of cuBLAS",
+        )
+    return figures.Choice(
+        pages, "size", "The ladder at four sizes", start=min(2, len(pages) - 1)
+    )
+
+
+def table(size: int = 4096) -> None:
+    """Prints the rungs with their idea and speed, as recorded."""
+    print(kernels.recorded().label)
+    print(f"{'':17}{'TFLOP/s':>7} {'cuBLAS':>6}")
+    for row in rows(size):
+        if row["rung"] == "cublas":
+            continue
+        share = f"{row['ratio_to_cublas']:6.1%}" if row["ratio_to_cublas"] else " " * 6
+        idea = shorten(kernels.find(row["rung"]).idea, 52, placeholder=" ...")
+        print(f"{row['rung']:17}{row['tflops']:7.1f} {share}  {idea}")
+    for row in kernels.recorded().select("cublas", size=size):
+        types = f"{row['inputs']} in, {row['output']} out"
+        print(f"{'cublas':17}{row['tflops']:7.1f} {'':6}  {types}")
