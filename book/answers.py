@@ -16,12 +16,14 @@ def _text(value: Number | None) -> str:
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def _verdict(said: Number | None, result: Number, within: float) -> str:
+def _verdict(
+    said: Number | None, result: Number, within: float, places: bool = False
+) -> str:
     if said is None:
         return "no prediction yet"
     if abs(said - result) <= within * abs(result):
         return "right"
-    if said > 0 and result > 0:
+    if said > 0 and result > 0 and not places:
         ratio = max(said / result, result / said)
         return f"{_text(round(ratio, 1))}x too {'many' if said > result else 'few'}"
     return "not so"
@@ -31,15 +33,18 @@ def compare(
     predicted: Mapping[str, Number | None],
     result: Mapping[str, Number],
     within: float = 0.05,
+    places: bool = False,
 ) -> None:
     """Prints each prediction beside its result; `within` is the relative error that is still right.
+
+    places: the numbers are places, such as rows: one is right or wrong, never too many.
 
     KeyError when a prediction has no result: the two have the same names.
     """
     width = max(len(name) for name in predicted)
     print(f"{'':{width}}  {'you say':>12}  {'it is':>12}")
     for name, said in predicted.items():
-        verdict = _verdict(said, result[name], within)
+        verdict = _verdict(said, result[name], 0 if places else within, places)
         print(
             f"{name:{width}}  {_text(said):>12}  {_text(result[name]):>12}  {verdict}"
         )

@@ -53,14 +53,15 @@ def clock_ghz(rung: str) -> float:
 def show(*rungs: str) -> None:
     """Prints how busy each part of the machine was, in % of what it could do, and the clock."""
     print(stored()["label"])
-    print(
-        f"{'% of what it could do':21}" + "".join(f"{c:>14}" for c in COLUMNS), end=""
-    )
-    print(f"{'GHz':>7}")
+    widths = {name: max(len(name) + 2, 6) for name in COLUMNS}
+    head = "".join(f"{name:>{width}}" for name, width in widths.items())
+    print(f"{'% of what it can':17}{head}{'GHz':>6}")
     for rung in rungs:
         found = row(rung)
-        cells = "".join(f"{found[metric]:14.0f}" for metric in COLUMNS.values())
-        print(f"{rung:21}{cells}{clock_ghz(rung):7.2f}")
+        cells = "".join(
+            f"{found[metric]:{widths[name]}.0f}" for name, metric in COLUMNS.items()
+        )
+        print(f"{rung:17}{cells}{clock_ghz(rung):6.2f}")
 
 
 def waits(rung: str, least: float = 0.02):
@@ -120,16 +121,17 @@ def sustained() -> list[dict]:
 
 def show_sustained() -> None:
     """Prints bursts beside long runs."""
-    print(stored()["label"])
+    highest = max(found["max_mhz"] for found in sustained())
+    print(f"{stored()['label']}; highest clock {highest} MHz")
     head = ("burst", "long run", "kept", "lowest MHz", "highest W", "limit W")
-    print(f"{'TFLOP/s':15}" + "".join(f"{word:>14}" for word in head))
+    print(f"{'TFLOP/s':15}" + "".join(f"{word:>12}" for word in head))
     for found in sustained():
         cells = (
             f"{found['burst']:.1f}",
             f"{found['sustained']:.1f}",
             f"{found['sustained'] / found['burst']:.0%}",
-            f"{found['mhz']} of {found['max_mhz']}",
+            f"{found['mhz']}",
             f"{found['watts']:.0f}",
             f"{found['limit']:.0f}",
         )
-        print(f"{found['rung']:15}" + "".join(f"{cell:>14}" for cell in cells))
+        print(f"{found['rung']:15}" + "".join(f"{cell:>12}" for cell in cells))

@@ -1,5 +1,7 @@
 """One warp, one product: a few lines of CUDA run as they are, and a wrong product told by its name."""
 
+import textwrap
+
 import numpy as np
 
 import kernels
@@ -41,5 +43,6 @@ def findings(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> list[str]:
 
 
 def explain(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
-    """Prints `findings`, or "right"."""
-    print(*(findings(C, A, B) or ["right"]), sep="\n")
+    """Prints `findings`, in lines that fit a page, or "right"."""
+    for found in findings(C, A, B) or ["right"]:
+        print(textwrap.fill(found, 84, subsequent_indent="  "))

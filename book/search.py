@@ -14,8 +14,9 @@ from math import ceil
 
 import figures
 import kernels
+from kernels.occupancy import occupancy
 from kernels.results import FOLDER
-from kernels.tune import tune
+from kernels.tune import Candidate, tune
 
 H100_SMS = 132
 
@@ -37,19 +38,48 @@ def label() -> str:
 def settings(rung: str, timed: bool = True) -> list[dict]:
     """The recorded settings of a rung, fastest first; those that were not timed last, if asked for."""
     rows = [row for row in recorded()["rows"] if row["rung"] == rung]
-    rows = [row for row in rows if row["ms"] or not timed]
+    rows = [_resident(row) for row in rows if row["ms"] or not timed]
     return sorted(rows, key=lambda row: row["ms"] or float("inf"))
 
 
+def _resident(row: dict) -> dict:
+    """The row with the occupancy that `kernels.occupancy` computes now, whatever it said when it was recorded."""
+    if not row.get("registers"):
+        return row
+    arch = recorded()["machine"]["arch"]
+    held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
+    return {**row, "blocks_per_sm": held.blocks, "occupancy": held.fraction}
+
+
 def here(rung: str, fixed: Mapping[str, int], size: int = 4096) -> None:
-    """Tries the part of a rung's space that `fixed` leaves, on this machine, and prints the table.
+    """Tries the part of a rung's space that `fixed` leaves, on this machine, and prints what became of each.
 
     With a GPU it times them (and does not remember the winner: it saw a part only); without, it
     compiles for an H100 and orders by occupancy.
     """
     arch = None if kernels.gpu() else 90
     with contextlib.redirect_stderr(io.StringIO()):  # no progress bar in a page
-        tune(rung, size, arch=arch, fixed=fixed, jobs=2, remember=False)
+        tried = tune(
+            rung, size, arch=arch, fixed=fixed, jobs=2, show=False, remember=False
+        )
+    where = f"timed on {kernels.gpu().name}" if kernels.gpu() else "no GPU: not timed"
+    print(f"{rung}, {', '.join(f'{n} {v}' for n, v in fixed.items())}; {where}")
+    free = [name for name in kernels.find(rung).space if name not in fixed]
+    print("".join(f"{name:>8}" for name in free), end="")
+    print(f"{'registers':>11}{'shared KiB':>12}{'occupancy':>11}{'TFLOP/s':>9}")
+    for one in tried:
+        print("".join(f"{one.macros[name]:8}" for name in free), end="")
+        print(_outcome(one, kernels.find(rung).entry))
+
+
+def _outcome(tried: Candidate, entry: str) -> str:
+    registers = tried.build.reports[entry].registers if tried.build else "-"
+    line = f"{registers:>11}{tried.shared_bytes / 1024:12.0f}"
+    if tried.dropped:
+        return f"{line}  dropped: {_reason(tried.dropped)}"
+    return f"{line}{tried.occupancy.fraction:11.0%}" + (
+        f"{tried.tflops:9.1f}" if tried.tflops else f"{'-':>9}"
+    )
 
 
 def show(rows: Sequence[Mapping], count: int = 5) -> None:
@@ -69,17 +99,19 @@ def show(rows: Sequence[Mapping], count: int = 5) -> None:
 
 def why_dropped(rung: str) -> Counter:
     """Reasons for which recorded settings were not timed, and how often."""
-    reasons = Counter()
-    for row in settings(rung, timed=False):
-        if row["ms"]:
-            reasons["timed"] += 1
-        elif "shared memory" in row["dropped"]:
-            reasons["more shared memory than a block may have"] += 1
-        elif "spill" in row["dropped"]:
-            reasons["registers spill"] += 1
-        else:
-            reasons[row["dropped"].split(":")[0]] += 1
-    return reasons
+    return Counter(
+        "timed" if row["ms"] else _reason(row["dropped"])
+        for row in settings(rung, timed=False)
+    )
+
+
+def _reason(dropped: str) -> str:
+    """Why a setting was dropped, in words without numbers."""
+    if "shared memory" in dropped:
+        return "more shared memory than a block may have"
+    if "spill" in dropped:
+        return "registers spill"
+    return dropped.split(":")[0]
 
 
 def by(rows: Sequence[Mapping], key: str | Callable[[Mapping], object]) -> dict:

@@ -4,6 +4,7 @@ from textwrap import shorten
 
 import figures
 import kernels
+from kernels.machine import PEAKS
 from kernels.results import Recording
 
 OFF_THE_PATH = ("cpu", "mma_atoms", "cublas")
@@ -84,3 +85,18 @@ def table(size: int = 4096) -> None:
     for row in kernels.recorded().select("cublas", size=size):
         types = f"{row['inputs']} in, {row['output']} out"
         print(f"{'cublas':17}{row['tflops']:7.1f} {'':6}  {types}")
+
+
+def other_gpus(*names: str) -> None:
+    """Prints what data sheets promise of some GPUs (`kernels.machine.PEAKS`), and two ratios that follow from it."""
+    peaks = {peak.name: peak for peak in PEAKS}
+    print(
+        f"{'TFLOP/s':24}{'FP32':>7}{'FP16':>7}{'ratio':>7}{'GB/s':>8}{'FP16 operations a byte':>24}"
+    )
+    for name in names:
+        peak = peaks[name]
+        ridge = peak.fp16 * 1e3 / peak.bandwidth
+        print(
+            f"{name:24}{peak.fp32:7.1f}{peak.fp16:7.0f}{peak.fp16 / peak.fp32:7.1f}"
+            f"{peak.bandwidth:8,.0f}{ridge:24.0f}"
+        )

@@ -19,6 +19,13 @@ def test_predictions_are_right_within_five_percent(said, verdict, capsys):
     assert capsys.readouterr().out.rstrip().endswith(verdict)
 
 
+def test_a_place_is_right_or_wrong_but_never_too_many(capsys):
+    answers.compare({"row": 5, "column": 3}, {"row": 1, "column": 3}, places=True)
+    assert capsys.readouterr().out.splitlines()[1].endswith("not so")
+    answers.compare({"row": 99}, {"row": 100}, places=True)
+    assert capsys.readouterr().out.rstrip().endswith("not so")
+
+
 def test_a_prediction_without_a_result_is_an_error():
     with pytest.raises(KeyError):
         answers.compare({"a": 1}, {"b": 1})

@@ -63,12 +63,19 @@ def test_a_long_run_shows_the_lowest_clock_and_the_highest_power(counted):
 def tuned(tmp_path, monkeypatch):
     def row(bm, tflops, dropped=""):
         ms = 1 / tflops if tflops else None
-        return {"rung": "r", "macros": {"BM": bm, "BN": 8}, "ms": ms, "tflops": tflops, "dropped": dropped}  # fmt: skip
+        held = {
+            "threads": 256,
+            "registers": 128,
+            "shared_bytes": 0,
+            "blocks_per_sm": 1,
+            "occupancy": 0.125,
+        }
+        return {"rung": "r", "macros": {"BM": bm, "BN": 8}, "ms": ms, "tflops": tflops, "dropped": dropped, **held}  # fmt: skip
 
     rows = [row(2, 5.0), row(4, 9.0), row(2, 7.0), row(8, None, "spills 8 bytes"),
             row(9, None, "9 bytes of shared memory, a block has 8")]  # fmt: skip
     (tmp_path / "tune-gpu.json").write_text(
-        json.dumps({"rows": rows, "machine": {"gpu": "G"}, "recorded": "2026-01-02"})
+        json.dumps({"rows": rows, "machine": {"gpu": "G", "arch": 90}, "recorded": "2026-01-02"})
     )
     monkeypatch.setattr(search, "FOLDER", tmp_path)
     search.recorded.cache_clear()
@@ -83,6 +90,10 @@ def test_settings_come_fastest_first_and_reasons_are_counted(tuned):
         "timed": 3, "registers spill": 1, "more shared memory than a block may have": 1
     }  # fmt: skip
     assert search.strips("r", "tile", search.tile).facts == {"2x8": (7.0, 2), "4x8": (9.0, 1)}
+
+
+def test_occupancy_is_computed_not_read_from_the_recording(tuned):
+    assert {(row["blocks_per_sm"], row["occupancy"]) for row in search.settings("r")} == {(2, 0.25)}
 
 
 @pytest.mark.parametrize(("size", "share"), [(1024, 32 / 132), (4096, 512 / 528)])
