@@ -123,8 +123,11 @@ def show_sustained() -> None:
     """Prints bursts beside long runs."""
     highest = max(found["max_mhz"] for found in sustained())
     print(f"{stored()['label']}; highest clock {highest} MHz")
-    head = ("burst", "long run", "kept", "lowest MHz", "highest W", "limit W")
-    print(f"{'TFLOP/s':15}" + "".join(f"{word:>12}" for word in head))
+    names = ("burst", "long run", "kept", "lowest MHz", "highest W", "limit W")
+    head = {word: max(len(word) + 2, 8) for word in names}
+    print(
+        f"{'TFLOP/s':15}" + "".join(f"{word:>{width}}" for word, width in head.items())
+    )
     for found in sustained():
         cells = (
             f"{found['burst']:.1f}",
@@ -134,4 +137,8 @@ def show_sustained() -> None:
             f"{found['watts']:.0f}",
             f"{found['limit']:.0f}",
         )
-        print(f"{found['rung']:15}" + "".join(f"{cell:>12}" for cell in cells))
+        print(f"{found['rung']:15}" + _aligned(cells, head.values()))
+
+
+def _aligned(cells: Sequence[str], widths) -> str:
+    return "".join(f"{c:>{width}}" for c, width in zip(cells, widths, strict=True))

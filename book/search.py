@@ -108,7 +108,7 @@ def why_dropped(rung: str) -> Counter:
 def _reason(dropped: str) -> str:
     """Why a setting was dropped, in words without numbers."""
     if "shared memory" in dropped:
-        return "more shared memory than a block may have"
+        return "too much shared memory"
     if "spill" in dropped:
         return "registers spill"
     return dropped.split(":")[0]

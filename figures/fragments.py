@@ -117,7 +117,7 @@ def fragment(
         ),
         facts=held,
         figure=canvas.figure(),
-        min_width=int(min(max(canvas.width * 0.85, 320), 640)),
+        min_width=int(min(max(canvas.width * 0.85, 320), 580)),
     )
 
 

@@ -87,7 +87,7 @@ def test_settings_come_fastest_first_and_reasons_are_counted(tuned):
     assert [row["tflops"] for row in search.settings("r")] == [9.0, 7.0, 5.0]
     assert search.by(search.settings("r"), "BM") == {2: [7.0, 5.0], 4: [9.0]}
     assert search.why_dropped("r") == {
-        "timed": 3, "registers spill": 1, "more shared memory than a block may have": 1
+        "timed": 3, "registers spill": 1, "too much shared memory": 1
     }  # fmt: skip
     assert search.strips("r", "tile", search.tile).facts == {"2x8": (7.0, 2), "4x8": (9.0, 1)}
 
