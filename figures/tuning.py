@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural, text_width
-from figures.ladder import _provenance, _ticks
+from figures.ladder import _provenance
 
 
 def strips(
@@ -20,6 +21,8 @@ def strips(
 ) -> Drawing:
     """One row of dots for each value of a parameter; a dot is one setting, the largest of a row is filled.
 
+    The best of a row stands beside its name. The axis starts at 0 only where the measurements come near it.
+
     groups: {value of the parameter: measurements}, more is better. name: the parameter ("STAGES"). `facts` holds
     {value: (best, how many)}. ValueError for no measurement, or one that is not positive.
     """
@@ -29,16 +32,18 @@ def strips(
     if min(found[0] for found in groups.values()) <= 0:
         raise ValueError("a measurement is positive")
     best = max(groups, key=lambda value: groups[value][-1])
-    high = groups[best][-1] * 1.04
-    left = 24 + max(text_width(f"{name} {value}", 12, mono=True) for value in groups)
-    right, pitch, top = WIDTH - 74.0, 34.0, 6.0
+    highest, lowest = groups[best][-1], min(found[0] for found in groups.values())
+    high = highest + 0.04 * (highest if lowest < highest / 3 else highest - lowest or highest)
+    low = 0.0 if lowest < highest / 3 else max(0.0, lowest - (high - highest))
+    names = 16 + max(text_width(f"{name} {value}", 12, mono=True) for value in groups)
+    left, right, pitch, top = names + 62, WIDTH - 14.0, 34.0, 6.0
     bottom = top + pitch * len(groups)
     canvas = Canvas(WIDTH, bottom + 44)
 
     def place(value: float) -> float:
-        return left + value / high * (right - left)
+        return left + (value - low) / (high - low) * (right - left)
 
-    for tick in _ticks(0, high, False):
+    for tick in _ticks(low, high):
         canvas.line((place(tick), top), (place(tick), bottom), color=style.LINE, z=0)
         canvas.text(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center", color=style.MUTED)
     canvas.text((left + right) / 2, bottom + 33, unit, size=11.5, ha="center", color=style.MUTED)
@@ -50,23 +55,24 @@ def strips(
             canvas.circle(place(one), y, 5, edge=style.BLUE, lw=1.4, z=2)
         color = style.ORANGE if value == best else style.BLUE
         canvas.circle(place(found[-1]), y, 6.5, fill=color, edge=style.CARD, lw=1.2, z=3)
-        canvas.text(right + 66, y, number(round(found[-1], 1)), size=12, ha="right")
+        canvas.text(names + 46, y, number(round(found[-1], 1)), size=12, ha="right")
     spoken = ", ".join(
         f"{name} {value}: best {number(round(found[-1], 1))} of {plural(len(found), 'setting')}"
         for value, found in groups.items()
     )
+    axis = "" if low == 0 else "The axis does not start at 0."
     return Drawing(
         title=title
         or f"The best setting has {name} {best}: {number(round(groups[best][-1], 1))} {unit}",
         alt=f"Dots of {unit}, one row for each value of {name}. {spoken}.",
-        caption=" ".join(part for part in (caption, _provenance(machine, recorded)) if part),
+        caption=" ".join(part for part in (caption, axis, _provenance(machine, recorded)) if part),
         legend=(
             (style.ORANGE, "the best of all"),
             (style.BLUE, "the best of its row; rings: the others"),
         ),
         facts={value: (found[-1], len(found)) for value, found in groups.items()},
         figure=canvas.figure(),
-        min_width=520,
+        min_width=470,
     )
 
 
@@ -127,3 +133,10 @@ def tile_order(
         figure=canvas.figure(),
         min_width=int(min(canvas.width * 0.8, 560)),
     )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers from low to high, eight at most."""
+    step = 10 ** math.floor(math.log10(high - low))
+    step = next(s for s in (step / 5, step / 2, step, step * 2) if (high - low) / s <= 7)
+    return [step * i for i in range(math.ceil(low / step - 1e-9), int(high / step + 1e-9) + 1)]

@@ -11,6 +11,14 @@ def test_strips_name_the_best_of_each_row_and_of_all():
     assert "STAGES 3" in drawing.title
 
 
+@pytest.mark.parametrize(
+    ("found", "from_zero"), [([4.0, 40.0], True), ([30.0, 40.0], False), ([40.0], False)]
+)
+def test_an_axis_that_does_not_start_at_0_says_so(found, from_zero):
+    drawing = figures.strips({2: found}, "STAGES")
+    assert ("does not start at 0" not in drawing.caption) == from_zero
+
+
 @pytest.mark.parametrize("groups", [{}, {1: []}, {1: [0.0]}, {1: [-2.0, 3.0]}])
 def test_strips_need_measurements(groups):
     with pytest.raises(ValueError):
