@@ -71,3 +71,30 @@ def mistakes_found() -> None:
         ):
             said = words or "nothing"
             print(textwrap.indent(textwrap.fill(f"{who}: {said}", 84), "    "))
+
+
+def empty_copies(*rungs: str) -> None:
+    """Prints how many `cp.async` of a launch bring data, how many fill zeros, and what each costs.
+
+    A copy of one warp with data brings 16 sectors. The emulator charges all copies of these rungs alike,
+    on average; the GPU's total, less that price for the copies with data, is left for the empty ones.
+    """
+    _, rows = recorded_comparison()
+    counts = {(row["rung"], row["counter"]): row for row in rows}
+    cells = []
+    for rung in rungs:
+        copies, sectors, wavefronts = (
+            counts[rung, f"{what}, cp.async"]
+            for what in ("global requests", "global sectors", "shared wavefronts")
+        )
+        full = sectors["emulator"] // 16
+        empty = copies["emulator"] - full
+        price = wavefronts["emulator"] / copies["emulator"]
+        left = (wavefronts["gpu"] - full * price) / empty
+        cells.append([rung, full, empty, f"{price:g}", f"{left:g}"])
+    print(
+        "wavefronts of a cp.async: with data (emulator), without (left by the GPU's count)"
+    )
+    print(
+        table(["rung", "with data", "without", "a copy costs", "an empty one"], cells)
+    )

@@ -30,6 +30,11 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
     ],
+    "05_wide_accesses": [
+        'timing.compare(["coarsened_2d", "vectorized"], inputs="float32")',
+        'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
+        "recording = kernels.recorded()",
+    ],
     "06_copies_that_do_not_wait": [
         'timing.compare(["warp_tiled", "async_copy"])',
     ],
@@ -82,6 +87,21 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
         "recording = kernels.recorded()",
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',
+    ],
+    "appendix_emulator": [
+        "faithful.counted()",
+        "faithful.differences()",
+        'faithful.empty_copies("mma_tf32", "mma_multistage")',
+        "faithful.rungs_found_clean()",
+        "faithful.mistakes_found()",
+        "from emulator import bench",
+    ],
+    "appendix_hardware": [
+        "about = recorded().machine",
+    ],
+    "appendix_measurements": [
+        "stored = limits.recorded_limits()",
+        "def came_from(path):",
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
