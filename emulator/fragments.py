@@ -87,7 +87,7 @@ SHAPES = {
     (16, 8, 16, "f64"): ("f64",),
 }
 
-# (m, n, k) and operand type of every wmma here -> accumulator types. PTX ISA 9.7.14.3.
+# (m, n, k) and operand type of every wmma here -> accumulator types. PTX ISA 9.7.14.1, 9.7.14.2.
 WMMA_SHAPES = {
     (m, n, 16, operand): accumulators
     for (m, n) in ((16, 16), (32, 8), (8, 32))
@@ -152,7 +152,7 @@ def _quad_pair(role, layout):
 
 
 def _operand_elements(type):
-    return 16 if type == "f16" else 0  # PTX ISA 9.7.14.3: always eight f16x2 registers
+    return 16 if type == "f16" else 0  # PTX ISA 9.7.14.4.1: always eight f16x2 registers
 
 
 @cache

@@ -12,7 +12,7 @@ __device__ unsigned pack(half low, half high) {
 }
 
 // [m16n8k16]
-// PTX ISA 9.7.13.4.8. A (16 x 16): register r holds row group + 8 * (r % 2), columns 2 * pair + 8 * (r / 2) and +1.
+// PTX ISA 9.7.14.5.8. A (16 x 16): register r holds row group + 8 * (r % 2), columns 2 * pair + 8 * (r / 2) and +1.
 // B (16 x 8): register r holds rows 2 * pair + 8 * r and the next, column group. C: see store_16x8.
 __device__ void load_a_16x16(unsigned (&a)[4], const half* A, int lda) {
     const int group = threadIdx.x / 4, pair = threadIdx.x % 4;
@@ -76,7 +76,7 @@ atom_m16n8k16(const half* __restrict__ A, const half* __restrict__ B, float* __r
     store_16x8(C, acc, 8, 1.0f, 0.0f);
 }
 
-// One m16n8k8 on tf32 (PTX ISA 9.7.13.4.7): A (16, 8) row-major, B (8, 8) column-major ("TN"), C (16, 8) row-major.
+// One m16n8k8 on tf32 (PTX ISA 9.7.14.5.7): A (16, 8) row-major, B (8, 8) column-major ("TN"), C (16, 8) row-major.
 // [m16n8k8]
 #if __CUDA_ARCH__ >= 800
 extern "C" __global__ void __launch_bounds__(32)
@@ -94,7 +94,7 @@ atom_m16n8k8_tf32(const float* __restrict__ A, const float* __restrict__ B, floa
 #endif
 // [/m16n8k8]
 
-// Four m8n8k4, one for each quad-pair q (lanes 4q .. 4q+3 and 16 + 4q .. 16 + 4q + 3), PTX ISA 9.7.13.4.1:
+// Four m8n8k4, one for each quad-pair q (lanes 4q .. 4q+3 and 16 + 4q .. 16 + 4q + 3), PTX ISA 9.7.14.5.1:
 // A (4, 8, 4) each column-major, B (4, 4, 8) each row-major ("NT"), C (4, 8, 8) each row-major.
 // [m8n8k4]
 extern "C" __global__ void __launch_bounds__(32)

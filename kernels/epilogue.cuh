@@ -18,7 +18,7 @@ __device__ __forceinline__ void store_four(half* c, float4 v) {
 }
 
 // (row, col) is the corner in C of two atoms side by side. A lane holds two neighbours of each atom in row lane / 4 and
-// two in the row 8 below (PTX ISA 9.7.13.4.8). It trades one pair with the lane beside it, so that both hold four
+// two in the row 8 below (PTX ISA 9.7.14.5.8). It trades one pair with the lane beside it, so that both hold four
 // neighbours of one atom, and four lanes write 16 columns of a row: whole 32-byte sectors, for fp16 too.
 // M and N bound C; N is a multiple of 4. All lanes of the warp must call.
 template <typename Out>

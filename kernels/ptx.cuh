@@ -53,7 +53,7 @@ __device__ __forceinline__ void cp_async_wait() {
 }
 
 // Load four 8x8 matrices of 16-bit elements. Lanes 8i .. 8i+7 give the row addresses of matrix i, and register i
-// receives it: lane l holds elements (l / 4, 2 * (l % 4)) and the one beside it. 9.7.13.4.15: ldmatrix.
+// receives it: lane l holds elements (l / 4, 2 * (l % 4)) and the one beside it. 9.7.14.5.15: ldmatrix.
 __device__ __forceinline__ void ldmatrix_x4(unsigned (&r)[4], unsigned shared) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
@@ -69,8 +69,8 @@ __device__ __forceinline__ void ldmatrix_x4_trans(unsigned (&r)[4], unsigned sha
                  : "memory");
 }
 
-// D (16x8, fp32) += A (16x16, fp16, row-major) * B (16x8, fp16, column-major), one warp. 9.7.13.4.8.
-// sm_75 has the instruction for k = 8 only (9.7.13.4.7): two of them make one.
+// D (16x8, fp32) += A (16x16, fp16, row-major) * B (16x8, fp16, column-major), one warp. 9.7.14.5.8.
+// sm_75 has the instruction for k = 8 only (9.7.14.5.7): two of them make one.
 __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #if __CUDA_ARCH__ >= 800
     asm volatile(
@@ -89,7 +89,7 @@ __device__ __forceinline__ void mma_m16n8k16(float (&d)[4], const unsigned (&a)[
 }
 
 #if __CUDA_ARCH__ >= 800
-// D (16x8, fp32) += A (16x8, tf32, row-major) * B (8x8, tf32, column-major), one warp. 9.7.13.4.7.
+// D (16x8, fp32) += A (16x8, tf32, row-major) * B (8x8, tf32, column-major), one warp. 9.7.14.5.7.
 __device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -113,7 +113,7 @@ __device__ __forceinline__ unsigned nudge_to_tf32(float x) { return __float_as_u
 #endif
 
 // Four independent D (8x8, fp32) += A (8x4, fp16) * B (4x8, fp16), one per quad-pair of lanes (l % 16 / 4), the
-// Volta instruction: A column-major, B row-major (NT). 9.7.13.4.1.
+// Volta instruction: A column-major, B row-major (NT). 9.7.14.5.1.
 __device__ __forceinline__ void mma_m8n8k4_nt(float (&d)[8], const unsigned (&a)[2], const unsigned (&b)[2]) {
     asm volatile(
         "mma.sync.aligned.m8n8k4.col.row.f32.f16.f16.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9}, {%10, %11}, "
