@@ -58,8 +58,8 @@ def record() -> Path:
         "machine": describe(),
         "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(),
-        "method": f"clock64 around {TURNS} turns of {WARPS} warps on one multiprocessor, after 8 uncounted ones; "
-        "clocks for each warp's turn, least of 5 launches",
+        "method": f"clock64 around {TURNS} turns of {WARPS} warps on one multiprocessor, after 32 uncounted ones; "
+        "a copy of each turn from another line of L2; clocks for each warp's turn, least of 5 launches",
         "clocks": rows,
     }
     path = FOLDER / f"shared-clocks-{kernels.gpu().slug}.json"

@@ -35,13 +35,13 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 
     unsigned sum = 0;
     long long start = 0;
-    for (int turn = -8; turn < turns; ++turn) {  // eight turns to fill caches and queues, not counted
-        if (turn == 0) {
+    for (int turn = 0; turn < 32 + turns; ++turn) {  // 32 turns to fill caches and queues, not counted
+        if (turn == 32) {
             __syncthreads();
             start = clock64();
         }
 #pragma unroll
-        for (int copy = 0; copy < COPIES; ++copy, to += nothing) cp_async<16>(to, from);
+        for (int copy = 0; copy < COPIES; ++copy, to += nothing) cp_async<16>(to, from + turn % 32 * 128);
         if (COPIES > 0) cp_async_commit();
 #pragma unroll
         for (int load = 0; load < LOADS; ++load, matrix += nothing) {
