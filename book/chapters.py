@@ -116,6 +116,7 @@ def run(path: Path, cell_seconds: int = 300) -> float:
         timeout=cell_seconds,
         extra_arguments=["--log-level=ERROR"],
         kernel_name="python3",
+        coalesce_streams=True,  # one block of text a cell, however it was flushed
         resources={"metadata": {"path": str(path.parent)}},
     ).execute()
     write(notebook, path)
