@@ -31,6 +31,9 @@ TILE, THREADS = 32, 128
 POST = 8  # tiles of C in each direction that a block of the post's kernel computes, one after another
 SIZE, SMALL = 4096, 512  # where it is timed, and where the post counts conflicts
 KINDS = {"as it was": False, "swizzled": True}
+# What `show` prints of them, and how wide.
+BUSY = ("warps resident, %", "shared-memory pipe, %", "issue slots used, %")
+WIDTHS = (10, 8, 7, 15, 13)
 # What an average warp waits for at each issue, by Nsight Compute's names.
 WAITS = {f"waits: {reason}": STALL_METRIC.format(reason) for reason in STALLS}
 # Nsight Compute, per instruction: an ldmatrix of four matrices takes four wavefronts at least.
@@ -171,22 +174,35 @@ def show() -> None:
         print("not recorded on any GPU yet")
         return
     print(f"recorded on {stored()['machine']['gpu']}, {stored()['recorded'][:10]}")
+    head = ("conflicts", "ms", "warps", "shared memory", "issue slots")
     print(
-        f"{'tiles a block':15}{'':12}{'conflicts':>11}{'ms':>8}{'shared memory':>15}{'tensor pipe':>13}{'issue':>8}"
+        f"{'tiles a block':25}"
+        + "".join(f"{w:>{n}}" for w, n in zip(head, WIDTHS, strict=True))
     )
-    for row in stored()["kernels"]:
-        busy = [
-            f"{row['at_4096'][name]:.0f}%"
-            for name in (
-                "shared-memory pipe, %",
-                "tensor pipe, %",
-                "issue slots used, %",
-            )
-        ]
+    for found in stored()["kernels"]:
+        busy = [f"{found['at_4096'][name]:.0f}%" for name in BUSY]
+        cells = (f"{conflicts(found):,}", f"{found['ms_median']:.2f}", *busy)
         print(
-            f"{row['tiles']:2} x {row['tiles']:<10}{row['kernel']:12}{conflicts(row):11,}{row['ms_median']:8.2f}"
-            f"{busy[0]:>15}{busy[1]:>13}{busy[2]:>8}"
+            f"{_name(found):25}"
+            + "".join(f"{c:>{n}}" for c, n in zip(cells, WIDTHS, strict=True))
         )
+
+
+def show_share() -> None:
+    """Prints the time that the conflicts could take at most, and its part of the time that was measured."""
+    if stored() is None:
+        print("not recorded on any GPU yet")
+        return
+    machine = stored()["machine"]
+    for found in stored()["kernels"]:
+        if found["kernel"] == "as it was":
+            passing = conflicts(found) * (SIZE // SMALL) ** 3 / machine["sms"]
+            ms, took = passing / machine["clock_mhz"] / 1e3, found["ms_median"]
+            print(f"{_name(found)}: at most {ms:.1f} of {took:.1f} ms, {ms / took:.0%}")
+
+
+def _name(found: dict) -> str:
+    return f"{found['tiles']} x {found['tiles']} tiles, {found['kernel']}"
 
 
 def row(kernel: str, tiles: int = POST) -> dict | None:
@@ -195,16 +211,16 @@ def row(kernel: str, tiles: int = POST) -> dict | None:
     return next((r for r in rows if (r["kernel"], r["tiles"]) == (kernel, tiles)), None)
 
 
-def waits(tiles: int = POST):
+def waits():
     """What a warp of each kernel waits for, to flip through; None, after saying so, when not recorded."""
     if stored() is None:
         print("not recorded on any GPU yet")
         return None
     pages = {}
-    for name in KINDS:
-        counted = row(name, tiles)["at_4096"]
+    for found in stored()["kernels"]:
+        counted = found["at_4096"]
         stalls = {reason: counted.get(f"waits: {reason}") for reason in STALLS}
-        pages[name] = limits.wait_bars(name, stalls, stored())
+        pages[_name(found)] = limits.wait_bars(_name(found), stalls, stored())
     title = "With conflicts and without: what does a warp wait for?"
     return figures.Choice(pages, name="kernel", title=title, slider=False)
 

@@ -96,7 +96,7 @@ def test_small_tiles_refuse_other_sizes():
 ROW = {
     "kernel": "as it was", "tiles": 8, "size": 4096, "blocks": 256, "ms_median": 20.5,
     "at_512": {"ldmatrix wavefronts": 1048576},
-    "at_4096": {"shared-memory pipe, %": 10.2, "tensor pipe, %": 3.0, "issue slots used, %": 21.0,
+    "at_4096": {"shared-memory pipe, %": 10.2, "warps resident, %": 12.0, "issue slots used, %": 21.0,
                 "waits: long_scoreboard": 9.0, "waits: barrier": 3.0},
 }  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_recorded_small_tiles(recorded, capsys):
     small_tiles.show()
     last = capsys.readouterr().out.splitlines()[-2:]
     assert [line.split()[-5] for line in last] == ["786,432", "0"]
-    assert list(small_tiles.waits().pages) == ["as it was", "swizzled"]
+    assert list(small_tiles.waits().pages) == ["8 x 8 tiles, as it was", "8 x 8 tiles, swizzled"]
     assert "data from L1" in repr(small_tiles.waits())
     assert small_tiles.row("as it was")["ms_median"] == 20.5
     assert small_tiles.row("as it was", 1) is None
@@ -144,7 +144,7 @@ def test_clocks_stand_beside_wavefronts(monkeypatch, capsys):
         {"load": "no loads", "copy": "rows of 64", "clocks": 8.5},
         {"load": "pitch 64", "copy": "rows of 64", "clocks": 20.0},
     ]
-    source = {"machine": {"gpu": "Some GPU"}, "recorded": "2026-01-02T03", "clocks": rows}
+    source = {"machine": {"gpu": "Some GPU"}, "recorded": "2026-01-02T03", "turns": rows}
     monkeypatch.setattr(shared_clocks, "stored", lambda: source)
     shared_clocks.show_loads()
     shared_clocks.show_together("pitch 64")
