@@ -43,6 +43,12 @@ _FRAME_CSS = (
     "{background:transparent;padding:0}"
 )
 
+# Which of two drawings is shown hangs on the figure's own width, so it is right in a notebook's output as well.
+_NARROW_CSS = (
+    ".gl-scroll:has(>.gl-narrow){container-type:inline-size}.gl-narrow{display:none}"
+    "@container (max-width:520px){.gl-wide{display:none}.gl-narrow{display:block}}"
+)
+
 
 def frame(
     body: str,
@@ -98,18 +104,25 @@ class Drawing(Shown):
     """A Matplotlib figure with a title that states its finding and an alternative text."""
 
     figure: Figure | None = None
+    narrow: Figure | None = None  # the same for a phone, where there is one
     min_width: int = 560  # below this many CSS pixels the figure scrolls sideways rather than becoming unreadable
 
     def svg(self) -> str:
         """The figure as a compact inline SVG whose page colours follow the page's theme."""
+        return self._svg(self.figure, self.min_width)
+
+    def _svg(self, figure: Figure, min_width: int) -> str:
         salt = hashlib.sha256(self.alt.encode()).hexdigest()[:8]
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
             buffer = io.StringIO()
-            self.figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-        return _tidy(buffer.getvalue(), self.alt, self.min_width)
+            figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        return _tidy(buffer.getvalue(), self.alt, min_width)
 
     def html(self) -> str:
-        return frame(self.svg(), self.title, self.alt, self.caption, self.legend)
+        if self.narrow is None:
+            return frame(self.svg(), self.title, self.alt, self.caption, self.legend)
+        body = f'<div class="gl-wide">{self.svg()}</div><div class="gl-narrow">{self._svg(self.narrow, 280)}</div>'
+        return frame(body, self.title, self.alt, self.caption, self.legend, _NARROW_CSS)
 
     def png(self, scale: float = 2) -> bytes:
         """The figure with its title on a light card as PNG bytes, for a README."""

@@ -158,8 +158,45 @@ def ladder(
         legend=tuple(legend),
         facts={row["rung"]: (row["tflops"], _cublas(row)) for row in rows},
         figure=canvas.figure(),
+        narrow=_narrow_ladder(rows, limits, log, low, high),
         min_width=560,
     )
+
+
+def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
+    """The ladder for a phone: what a rung is called and reaches stands above its bar."""
+    width, pitch = 340.0, 34.0
+    left, right, bottom = 2.0, width - 6.0, pitch * len(rows)
+    canvas = Canvas(width, bottom + 40)
+
+    def place(value: float) -> float:
+        share = math.log(value / low) / math.log(high / low) if log else value / high
+        return left + share * (right - left)
+
+    for tick in _ticks(low, high, log):
+        canvas.line((place(tick), 0), (place(tick), bottom), color=style.LINE, lw=1, z=0)
+        side = "left" if place(tick) < 12 else "right" if place(tick) > right - 12 else "center"
+        canvas.text(place(tick), bottom + 11, f"{tick:g}", size=11, ha=side, color=style.MUTED)
+    axis = "TFLOP/s, logarithmic" if log else "TFLOP/s"
+    canvas.text((left + right) / 2, bottom + 29, axis, size=11.5, ha="center", color=style.MUTED)
+    for index, row in enumerate(rows):
+        y = index * pitch
+        color = style.KIND.get(_kind(row), style.GREY)
+        rival = None if _is_library(row) else _cublas(row)
+        share = f"  {row['tflops'] / rival:>4.0%}" if rival else ""
+        canvas.text(left + 4, y + 9, row["rung"], size=12, mono=True)
+        said = f"{_plain(row['tflops'])}{share}"
+        canvas.text(right, y + 9, said, size=12, ha="right", mono=True, color=style.MUTED)
+        canvas.rect(left, y + 18, place(row["tflops"]) - left, 10, fill=color, z=1)
+        if (limit := limits.get(_kind(row))) is not None:
+            ends = (place(limit), y + 15), (place(limit), y + 31)
+            canvas.line(*ends, color=color, lw=1.6, dash=(4, 3), z=2)
+        if rival:
+            ends = (place(rival), y + 16), (place(rival), y + 30)
+            canvas.line(*ends, color=style.CARD, lw=5, z=3)
+            canvas.line(*ends, color=style.INK, lw=2.2, z=4)
+    canvas.line((left, 0), (left, bottom), color=style.MUTED, lw=1.2, z=2)
+    return canvas.figure()
 
 
 def _ladder_title(best) -> str:
@@ -205,21 +242,23 @@ def bars(
         )
     )
     high = max(values.values()) or 1
-    wide_enough = 560.0  # narrow, so that labels stay readable on a phone
-    left, right, pitch = 4.0, wide_enough - 4.0, 50.0
-    canvas = Canvas(wide_enough, pitch * len(values) + 2)
-    for index, (label, value) in enumerate(values.items()):
-        y = index * pitch
-        canvas.text(
-            left, y + 11, f"{label}: {_plain(value)} {unit}", size=14, bold=label in highlight
-        )
-        canvas.rect(left, y + 22, right - left, 18, fill=style.SOFT, z=0)
-        at = left
-        for part, share in parts.get(label, {"": value}).items():
-            color = palette.get(part) or (style.ORANGE if label in highlight else style.BLUE)
-            wide = max((right - left) * share / high, 1.5 if share else 0)
-            canvas.rect(at, y + 22, wide, 18, fill=color)
-            at += wide
+
+    def drawn(width: float, size: float):
+        left, right, pitch = 4.0, width - 4.0, 50.0
+        canvas = Canvas(width, pitch * len(values) + 2)
+        for index, (label, value) in enumerate(values.items()):
+            y = index * pitch
+            words = f"{label}: {_plain(value)} {unit}"
+            canvas.text(left, y + 11, words, size=size, bold=label in highlight)
+            canvas.rect(left, y + 22, right - left, 18, fill=style.SOFT, z=0)
+            at = left
+            for part, share in parts.get(label, {"": value}).items():
+                color = palette.get(part) or (style.ORANGE if label in highlight else style.BLUE)
+                wide = max((right - left) * share / high, 1.5 if share else 0)
+                canvas.rect(at, y + 22, wide, 18, fill=color)
+                at += wide
+        return canvas.figure()
+
     spoken = ", ".join(f"{label}: {_plain(value)} {unit}" for label, value in values.items())
     most, least = max(values, key=values.get), min(values, key=values.get)
     ratio = (
@@ -233,7 +272,8 @@ def bars(
         caption=" ".join(part for part in (caption, _provenance(machine, recorded)) if part),
         legend=tuple((palette[name], name) for name in names),
         facts=dict(values),
-        figure=canvas.figure(),
+        figure=drawn(560.0, 14),
+        narrow=drawn(340.0, 12.5),
         min_width=340,
     )
 
@@ -267,8 +307,42 @@ def roofline(
     )
     y_low = 10 ** math.floor(math.log10(min(p[1] for p in points.values()) * 0.8))
     y_high = max(peaks.values()) * 2.2
-    left, right, top, bottom = 62.0, WIDTH - 16.0, 8.0, 400.0
-    canvas = Canvas(WIDTH, bottom + 44)
+    shown = [kind for kind in _INPUTS if kind in {kinds.get(name, "float32") for name in points}]
+    best = max(points, key=lambda name: points[name][1])
+    roof = [
+        peak for name, peak in peaks.items() if name.startswith(_INPUTS[kinds.get(best, "float32")])
+    ]
+    share = points[best][1] / max(roof or peaks.values())
+    bounds = (x_low, x_high, y_low, y_high)
+    return Drawing(
+        title=title
+        or f"{best}, at {_plain(points[best][0])} operations a byte, reaches {share:.0%} of its arithmetic roof",
+        alt=f"Roofline with memory at {bandwidth:g} TB/s and peaks "
+        + ", ".join(f"{name} {_plain(peak)} TFLOP/s" for name, peak in peaks.items())
+        + ". "
+        + ", ".join(
+            f"{name}: {_plain(x)} operations a byte, {_plain(y)} TFLOP/s"
+            for name, (x, y) in points.items()
+        )
+        + ".",
+        caption=" ".join(part for part in (caption, _provenance(machine, recorded)) if part),
+        legend=tuple((style.KIND[kind], f"{_INPUTS[kind]} inputs") for kind in shown)
+        if kinds
+        else (),
+        facts={"points": dict(points), "ridge": ridge},
+        figure=_roofs(points, bandwidth, peaks, kinds, bounds, WIDTH, 400.0),
+        narrow=_roofs(points, bandwidth, peaks, kinds, bounds, 360.0, 340.0)
+        if len(points) <= 8
+        else None,
+        min_width=560,
+    )
+
+
+def _roofs(points, bandwidth, peaks, kinds, bounds, width: float, bottom: float):
+    """The roofline drawn `width` wide; bounds: lowest and highest operations a byte, and TFLOP/s."""
+    x_low, x_high, y_low, y_high = bounds
+    left, right, top = (62.0, width - 20.0, 8.0) if width >= WIDTH else (46.0, width - 18.0, 8.0)
+    canvas = Canvas(width, bottom + 44)
 
     def px(x):
         return left + (right - left) * math.log(x / x_low) / math.log(x_high / x_low)
@@ -348,31 +422,7 @@ def roofline(
         canvas.text(cx, cy, name, size=11, ha="center")
         if abs(cy - y) > 16:
             canvas.line((x, y), (cx, cy + (7 if cy < y else -7)), color=style.MUTED, lw=0.8, z=1)
-    shown = [kind for kind in _INPUTS if kind in {kinds.get(name, "float32") for name in points}]
-    best = max(points, key=lambda name: points[name][1])
-    roof = [
-        peak for name, peak in peaks.items() if name.startswith(_INPUTS[kinds.get(best, "float32")])
-    ]
-    share = points[best][1] / max(roof or peaks.values())
-    return Drawing(
-        title=title
-        or f"{best}, at {_plain(points[best][0])} operations a byte, reaches {share:.0%} of its arithmetic roof",
-        alt=f"Roofline with memory at {bandwidth:g} TB/s and peaks "
-        + ", ".join(f"{name} {_plain(peak)} TFLOP/s" for name, peak in peaks.items())
-        + ". "
-        + ", ".join(
-            f"{name}: {_plain(x)} operations a byte, {_plain(y)} TFLOP/s"
-            for name, (x, y) in points.items()
-        )
-        + ".",
-        caption=" ".join(part for part in (caption, _provenance(machine, recorded)) if part),
-        legend=tuple((style.KIND[kind], f"{_INPUTS[kind]} inputs") for kind in shown)
-        if kinds
-        else (),
-        facts={"points": dict(points), "ridge": ridge},
-        figure=canvas.figure(),
-        min_width=600,
-    )
+    return canvas.figure()
 
 
 def _free_place(x, y, wide, taken, bounds):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import html
 import re
+import textwrap
 from collections.abc import Mapping
 
 from figures import style
@@ -26,7 +27,7 @@ _FIELDS = {
 _MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")  # marks the parts of a kernel's source
 
 _CODE_CSS = (
-    ".gl table.gl-code{table-layout:auto;border-collapse:collapse;width:100%;margin:0;font:12.5px/1.5 "
+    ".gl table.gl-code{table-layout:auto;border-collapse:collapse;width:100%;margin:0;font:12px/1.5 "
     + style.MONO_CSS
     + ";border:0;background:none}"
     ".gl .gl-code td,.gl .gl-code th{padding:0 .5em;height:22px;border:0;vertical-align:top;text-align:left;background:none;"
@@ -36,7 +37,7 @@ _CODE_CSS = (
     ".gl .gl-code th:last-child{text-align:left;padding-left:.8em}"
     ".gl .gl-code td.n{color:var(--gl-muted);text-align:right;user-select:none;width:1%;padding-left:0}"
     ".gl .gl-code td.c{width:99%;padding-left:.8em}"
-    ".gl .gl-code td.v{min-width:80px;width:1%;line-height:17px;text-align:right;font-size:11.5px;"
+    ".gl .gl-code td.v{min-width:72px;width:1%;line-height:17px;text-align:right;font-size:11.5px;"
     "font-variant-numeric:tabular-nums;"
     "background:var(--gl-soft);border-right:4px solid var(--gl-card)}"
     ".gl .gl-code td.v div{height:4px;display:flex;justify-content:flex-start;margin:0}"
@@ -131,13 +132,16 @@ def annotated_source(
         cost = costs.get(at, {})
         code = text[at - first_line].expandtabs(4)
         cells = "".join(_cell(column, cost, peak[column]) for column in columns)
-        body.append(
-            f'<tr><td class="n">{at}</td>{cells}<td class="c">{_highlight(code) or " "}</td></tr>'
-        )
+        body.append((at, cells, code))
         numbers = "".join(
             f"{number(cost[column]) if cost.get(column) else '':>14}" for column in columns
         )
         plain.append(f"{at:>4} {numbers}  {code}".rstrip())
+    level = _levelled([code for _, _, code in body])
+    rows = "".join(
+        f'<tr><td class="n">{at}</td>{cells}<td class="c">{_highlight(code) or " "}</td></tr>'
+        for (at, cells, _), code in zip(body, level, strict=True)
+    )
     heading = "     " + "".join(f"{COLUMNS[column][0]:>14}" for column in columns)
     finding = title or _costliest(costs, totals, columns)
     legend = [(COLUMNS[column][1], COLUMNS[column][2]) for column in columns]
@@ -155,11 +159,21 @@ def annotated_source(
         body='<table class="gl-code"><thead><tr><th></th>'
         + head
         + "<th>CUDA source</th></tr></thead><tbody>"
-        + "".join(body)
+        + rows
         + "</tbody></table>",
         text="\n".join([heading.rstrip(), *plain]),
         css=_CODE_CSS,
     )
+
+
+def _levelled(code: list[str]) -> list[str]:
+    """Lines for the page: directives stand with what they direct, and what all are indented by is left out."""
+    lines = list(code)
+    for at in reversed(range(len(lines) - 1)):
+        if lines[at].startswith("#pragma"):
+            below = next((line for line in lines[at + 1 :] if line.strip()), "")
+            lines[at] = " " * (len(below) - len(below.lstrip())) + lines[at]
+    return textwrap.dedent("\n".join(lines)).split("\n")
 
 
 def _part(text: list[str], part: str, first_line: int) -> tuple[int, int]:
@@ -233,10 +247,11 @@ def diff_source(
         rows = _near_changes(rows, context)
     classes = {"+": ("add", "added"), "-": ("del", "removed"), " ": ("", ""), "…": ("skip", "")}
     body, plain = [], []
-    for mark, at, code in rows:
+    level = _levelled_diff(rows)
+    for (mark, at, code), line in zip(rows, level, strict=True):
         kind, spoken = classes[mark]
         label = f' aria-label="{spoken}"' if spoken else ""
-        shown = _highlight(code) if mark != "…" else html.escape(code)
+        shown = _highlight(line) if mark != "…" else html.escape(code)
         body.append(
             f'<tr{f" class={kind}" if kind else ""}><td class="n">{at or ""}</td><td class="g"{label}>{mark.strip()}</td>'
             f'<td class="c">{shown or " "}</td></tr>'
@@ -256,6 +271,17 @@ def diff_source(
         text="\n".join(plain),
         css=_CODE_CSS + _DIFF_CSS,
     )
+
+
+def _levelled_diff(rows) -> list[str]:
+    """The lines of a listing of changes for the page, old and new each levelled by themselves."""
+    shown = [code for _, _, code in rows]
+    for marks in ("-", " +"):
+        places = [at for at, row in enumerate(rows) if row[0] in marks]
+        levelled = _levelled([shown[at] for at in places]) if places else []
+        for at, line in zip(places, levelled, strict=True):
+            shown[at] = line
+    return shown
 
 
 def _near_changes(rows, context: int):
