@@ -1,20 +1,38 @@
-"""Tables that wrap in a page: plain cells in, a Markdown table out."""
+"""Tables that wrap in a page: plain cells in, an HTML table out."""
 
+import html
 from collections.abc import Sequence
 
-from IPython.display import Markdown
+from IPython.display import HTML
 
 
-def grid(header: Sequence[str], rows: Sequence[Sequence], left: int = 1) -> Markdown:
-    """The first `left` columns and the last, if it holds text, are aligned left; the others right."""
-    aligned = [
-        ":--" if i < left or isinstance(rows[0][i], str) else "--:"
+def grid(header: Sequence[str], rows: Sequence[Sequence], left: int = 1) -> HTML:
+    """The first `left` columns and columns of text are aligned left; numbers right. A table wider
+    than the page scrolls. In cells, `a word in backticks` is code.
+    """
+    sides = [
+        "left" if i < left or isinstance(rows[0][i], str) else "right"
         for i in range(len(header))
     ]
-    lines = [header, aligned, *rows]
-    return Markdown(
-        "\n".join("| " + " | ".join(_text(c) for c in line) + " |" for line in lines)
+    lines = [_line("th", header, sides), *(_line("td", row, sides) for row in rows)]
+    body = f"<thead>{lines[0]}</thead><tbody>{''.join(lines[1:])}</tbody>"
+    # the class keeps the theme's own colours, light and dark
+    return HTML(
+        f'<div style="overflow-x:auto"><table class="dataframe">\n{body}</table></div>'
     )
+
+
+def _line(tag: str, cells: Sequence, sides: Sequence[str]) -> str:
+    parts = [
+        f'<{tag} style="text-align:{side}">{_markup(_text(cell))}</{tag}>'
+        for cell, side in zip(cells, sides, strict=True)
+    ]
+    return f"<tr>{''.join(parts)}</tr>\n"
+
+
+def _markup(text: str) -> str:
+    pieces = html.escape(text).split("`")
+    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
 
 
 def _text(cell) -> str:

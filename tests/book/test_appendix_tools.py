@@ -1,20 +1,24 @@
 """Tables of the appendices."""
 
+import re
+
 from book import faithful, grids
 from kernels.compare import recorded_comparison
 
 
-def test_a_grid_is_a_markdown_table():
-    lines = grids.grid(
-        ["GPU", "SMs", "note"], [["T4", 40, "a"], ["big", 1320, "b"]]
-    ).data.splitlines()
-    assert lines[1] == "| :-- | --: | :-- |"
-    assert lines[3] == "| big | 1,320 | b |"
+def cells(table, tag="td"):
+    return re.findall(rf'<{tag} style="text-align:(\w+)">(.*?)</{tag}>', table.data)
 
 
-def test_what_is_missing_is_a_dash():
-    assert grids.grid(["a", "b"], [["x", None], ["y", 0.5]]).data.endswith("| y | 0.5 |")
-    assert "| x | - |" in grids.grid(["a", "b"], [["x", None]]).data
+def test_a_grid_is_a_table_with_numbers_to_the_right():
+    table = grids.grid(["GPU", "SMs", "note"], [["T4", 40, "a"], ["big", 1320, "b"]])
+    assert cells(table, "th") == [("left", "GPU"), ("right", "SMs"), ("left", "note")]
+    assert cells(table)[3:] == [("left", "big"), ("right", "1,320"), ("left", "b")]
+
+
+def test_what_is_missing_is_a_dash_and_words_are_escaped():
+    values = [text for _, text in cells(grids.grid(["a", "b"], [["`x<y>`", None], ["y", 0.5]]))]
+    assert values == ["<code>x&lt;y&gt;</code>", "-", "y", "0.5"]
 
 
 def test_numbers_in_a_row_are_a_range():
@@ -41,3 +45,12 @@ def test_no_rung_is_faulted_and_every_mistake_is_found(capsys):
     said = capsys.readouterr().out
     assert "nothing" not in said
     assert "Misaligned" in said
+
+
+def test_copies_with_and_without_data_add_up(capsys):
+    _, rows = recorded_comparison()
+    faithful.empty_copies("mma_tf32")
+    full, empty, price, left = map(float, capsys.readouterr().out.split()[-4:])
+    gpu = {r["counter"]: r["gpu"] for r in rows if r["rung"] == "mma_tf32"}
+    assert full + empty == gpu["global requests, cp.async"]
+    assert full * price + empty * left == gpu["shared wavefronts, cp.async"]
