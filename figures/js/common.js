@@ -133,7 +133,7 @@ input[type=range]{width:100%;accent-color:#0072b2;margin:.2em 0;height:1.4em}
 select{font:inherit;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;padding:.25em .4em;max-width:100%}
 .finding{font-weight:650;font-size:15px;margin:.2em 0;min-height:1.45em}
 .note{color:var(--gl-muted);font-size:13px;margin:.35em 0 0;min-height:1.4em}
-.picture{overflow-x:auto}
+.picture{overflow-x:auto;background:linear-gradient(to right,var(--gl-card) 40%,transparent) left/28px 100% no-repeat local,linear-gradient(to left,var(--gl-card) 40%,transparent) right/28px 100% no-repeat local,linear-gradient(to right,#8888,transparent) left/9px 100% no-repeat scroll,linear-gradient(to left,#8888,transparent) right/9px 100% no-repeat scroll}
 svg{display:block;width:100%;height:auto;font-family:"DejaVu Sans",Verdana,system-ui,sans-serif}
 .bad{color:#d55e00}.good{color:#009e73}
 input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
