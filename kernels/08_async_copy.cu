@@ -103,7 +103,10 @@ gemm_async_copy(const float* __restrict__ A, const float* __restrict__ B, float*
 #pragma unroll
             for (int i = 0; i < TM; ++i)
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sums[i][j] += a[i] * b[j];
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 ? TN - 1 - step : step;
+                    sums[i][j] += a[i] * b[j];
+                }
         }
         __syncthreads();
         // [/compute]

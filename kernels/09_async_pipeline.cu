@@ -21,10 +21,10 @@
 #define WN 64
 #endif
 #ifndef TM
-#define TM 8
+#define TM 16
 #endif
 #ifndef TN
-#define TN 16
+#define TN 8
 #endif
 #ifndef STAGES
 #define STAGES 3
@@ -119,7 +119,10 @@ gemm_async_pipeline(const float* __restrict__ A, const float* __restrict__ B, fl
 #pragma unroll
             for (int i = 0; i < TM; ++i)
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sums[i][j] += a[i] * b[j];
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 ? TN - 1 - step : step;
+                    sums[i][j] += a[i] * b[j];
+                }
         }
         // [/compute]
         pipe.consumer_release();

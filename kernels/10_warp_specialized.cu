@@ -23,10 +23,10 @@
 #define WN 64
 #endif
 #ifndef TM
-#define TM 8
+#define TM 16
 #endif
 #ifndef TN
-#define TN 16
+#define TN 8
 #endif
 #ifndef STAGES
 #define STAGES 4
@@ -118,7 +118,10 @@ gemm_warp_specialized(const float* __restrict__ A, const float* __restrict__ B, 
 #pragma unroll
             for (int i = 0; i < TM; ++i)
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sums[i][j] += a[i] * b[j];
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 ? TN - 1 - step : step;
+                    sums[i][j] += a[i] * b[j];
+                }
         }
         pipe.consumer_release();
         stage = stage + 1 == STAGES ? 0 : stage + 1;

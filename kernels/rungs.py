@@ -245,7 +245,7 @@ LADDER = (
     ),
     Rung(
         "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",
-        macros={"BM": 128, "BN": 128, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "MIN_BLOCKS": 2},
+        macros={"BM": 128, "BN": 128, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "MIN_BLOCKS": 2},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4,
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (32, 64, 128), "WN": (32, 64, 128),
@@ -263,7 +263,7 @@ LADDER = (
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
-        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 3, "MIN_BLOCKS": 2},
+        macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 3, "MIN_BLOCKS": 2},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (64,), "WN": (32, 64),
@@ -274,7 +274,7 @@ LADDER = (
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
-        macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 8, "TN": 16, "STAGES": 4, "PRODUCERS": 64,
+        macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 4, "PRODUCERS": 64,
                 "MIN_BLOCKS": 1},
         threads=lambda PRODUCERS, **macros: warp_threads(**macros) + PRODUCERS,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
