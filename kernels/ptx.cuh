@@ -108,7 +108,7 @@ __device__ __forceinline__ unsigned to_tf32(float x) {
 
 // Nearly that in one multiplication. mma ignores the 13 low bits of a tf32 operand (seen on an H100), so what it reads
 // is rounded towards zero; growing the number by 0.35 to 0.7 tf32 units first takes the bias away. tf32 numbers stay as
-// they are, infinities and NaN too; of random products the error is 6% above rounding to nearest, not 2.6 times it.
+// they are, infinities and NaN too; of random products the error is a few percent above that of rounding to nearest.
 __device__ __forceinline__ unsigned nudge_to_tf32(float x) { return __float_as_uint(x * (1.0f + 0.7f * 0x1p-11f)); }
 #endif
 
