@@ -185,7 +185,7 @@ SIZES = ((64, 64, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
 EXERCISES = (
     Exercise(
         "coalesce", MEMORY, "Coalesce a kernel", 5,
-        "This kernel is right, and slow: a warp reads 32 rows of B's column where it could read 32 neighbours. "
+        "This kernel is right, and slow: the outputs of a warp lie in 32 rows, so it reads A and writes C down a column. "
         "Give each thread another output, so that a warp's 32 accesses to B and C fall into four sectors.",
         (
             "A warp is 32 threads whose `threadIdx.x` runs from 0 to 31 at the same `threadIdx.y`.",
