@@ -12,7 +12,11 @@ const textOn = (color) => {
 const escape = (words) => String(words).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const count = (n) => Math.round(n).toLocaleString("en-US");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
-const percent = (x) => `${Math.round(100 * x)}%`;
+// As Python rounds, half to even: a figure that moves and one that does not say the same.
+const percent = (x) => {
+  const whole = Math.floor(100 * x);
+  return `${100 * x - whole === 0.5 ? whole + (whole % 2) : Math.round(100 * x)}%`;
+};
 const range = (n) => Array.from({ length: n }, (_, i) => i);
 
 const svg = {
