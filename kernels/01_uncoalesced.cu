@@ -17,6 +17,7 @@ gemm_uncoalesced(const float* __restrict__ A, const float* __restrict__ B, float
 
     // [compute]
     float sum = 0.0f;
+#pragma unroll 32  // so that many loads are under way at once
     for (int k = 0; k < K; ++k) {
         sum += A[row * K + k] * B[k * N + col];
     }

@@ -2,13 +2,14 @@
 
 Device events around groups of launches, after a warm-up; random inputs, never zeros; several sets
 of matrices used in turn, together more than twice L2, so that no launch finds its inputs there; at
-least 20 samples, of which the median counts; competitors (a rung and cuBLAS) sampled in turn in the
-same run, so that both see the same clocks. A group is as many launches as fill a fifth of a
+least 20 samples, of which the median counts; competitors (a rung and cuBLAS) taking turns in the
+same run. A group is as many launches as fill a fifth of a
 millisecond, queued without waiting, so that launch overhead does not count.
 
 Samples come in bursts of some tens of milliseconds with pauses between them. A tensor-core kernel
 that runs for longer takes an H100 to its power limit, and the clock, from 1.98 GHz down to 1.4:
-then what is measured is the power that an operation costs, of the library as of ours.
+then what is measured is the power that an operation costs, of the library as of ours. For the same
+reason a burst is of one competitor alone: what runs right after cuBLAS pays for cuBLAS's watts.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ SAMPLES = 25
 GROUP_MS = 0.2
 WARM_UP_MS = 10.0
 BURST_MS = 20.0
-PAUSE_S = 0.2
+PAUSE_S = 0.1
 METHOD = (
     "device events around groups of launches filling at least 0.2 ms, queued without waiting, in bursts of about 20 ms "
-    "after a pause of 0.2 s (too short for the power limit), the first launches of a burst not counted, 10 ms of "
-    "warm-up before the first; uniform random inputs in [-1, 1), matrices rotated "
-    "over more than twice L2, median of 25 samples, cuBLAS sampled in turn in the same run with the same input, "
+    "after a pause of 0.1 s (too short for the power limit), each of one kernel alone, the first launch of a burst not "
+    "counted, 10 ms of warm-up before the first; uniform random inputs in [-1, 1), matrices rotated over more than "
+    "twice L2, median of 25 samples, cuBLAS taking turns with the rung in the same run with the same input, "
     "accumulator and output types; alpha 1, beta 0; padding and allocation not timed; tunable rungs at the setting "
     "that `tune` found best for the size class"
 )
@@ -62,15 +63,15 @@ class Timing:
 def measure(
     competitors: Mapping[str, Sequence[Launch]], samples: int = SAMPLES, pause_s: float = PAUSE_S
 ) -> dict[str, Timing]:
-    """Time launches on the GPU, after a pause. Each competitor gives the same launch on several
-    sets of matrices, used in turn.
+    """Time launches on the GPU, in bursts after pauses. Each competitor gives the same launch on
+    several sets of matrices, used in turn.
     """
     import cupy
 
     cupy.cuda.get_current_stream().synchronize()
     time.sleep(pause_s)
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
-    repeats, one_round_ms = {}, 0.0
+    repeats, round_ms = {}, {}
     for name, launches in competitors.items():
         launches[0]()
         estimate = _estimate(launches, start, end)
@@ -78,22 +79,19 @@ def measure(
             launches[i % len(launches)]()
         estimate = _estimate(launches, start, end)
         repeats[name] = min(200, max(1, math.ceil(GROUP_MS / estimate)))
-        one_round_ms += estimate * repeats[name]
+        round_ms[name] = estimate * repeats[name]
 
     events: dict[str, list] = {name: [] for name in competitors}
-    used = dict.fromkeys(competitors, 0)
-    burst = max(1, round(BURST_MS / one_round_ms))
-    for sample in range(samples):
-        if sample % burst == 0 and sample:
-            cupy.cuda.get_current_stream().synchronize()
-            time.sleep(pause_s)
-            next(iter(competitors.values()))[0]()  # the clock wakes up before the first event
-        for name, launches in competitors.items():
+    for name, count in _turns(round_ms, samples):
+        launches = competitors[name]
+        cupy.cuda.get_current_stream().synchronize()
+        time.sleep(pause_s)
+        launches[0]()  # the clock wakes up before the first event
+        for sample in range(len(events[name]), len(events[name]) + count):
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
             start.record()
-            for _ in range(repeats[name]):
-                launches[used[name] % len(launches)]()
-                used[name] += 1
+            for i in range(repeats[name]):
+                launches[(sample * repeats[name] + i) % len(launches)]()
             end.record()
             events[name].append((start, end))
     cupy.cuda.get_current_stream().synchronize()
@@ -101,6 +99,15 @@ def measure(
         name: Timing(tuple(cupy.cuda.get_elapsed_time(*pair) / repeats[name] for pair in pairs))
         for name, pairs in events.items()
     }
+
+
+def _turns(sample_ms: Mapping[str, float], samples: int) -> list[tuple[str, int]]:
+    """Whose burst is next and of how many samples, such that all competitors come along alike."""
+    turns = []
+    for name, ms in sample_ms.items():
+        burst = max(1, round(BURST_MS / ms))
+        turns += [(first, name, min(burst, samples - first)) for first in range(0, samples, burst)]
+    return [(name, count) for _, name, count in sorted(turns, key=lambda turn: turn[0])]
 
 
 def _estimate(launches: Sequence[Launch], start, end) -> float:

@@ -21,6 +21,7 @@ from .errors import BuildError, UnsupportedGPU
 from .gemm import plan
 from .machine import gpu
 from .occupancy import LIMITS, Occupancy, occupancy
+from .results import FOLDER as RESULTS
 from .rungs import Rung, Types, find
 from .table import progress, table
 from .timing import matrices, measure, rung_launches
@@ -265,17 +266,30 @@ def _remember(rung: Rung, candidates: list[Candidate], size) -> None:
     os.replace(partial, path)
 
 
+def _recorded(rung: Rung, slug: str) -> dict:
+    """What `tune` found for this rung where `results/` was recorded, as `_remember` writes it."""
+    recording = _load(RESULTS / f"tune-{slug}.json")
+    rows = [r for r in recording.get("rows", ()) if r["rung"] == rung.name and r["ms"] is not None]
+    bests: dict[str, dict] = {}
+    for row in sorted(rows, key=lambda row: row["ms"]):
+        if set(row["macros"]) == set(rung.space):
+            macros = rung.resolve(row["macros"])
+            key = _key(rung, (recording["size"],) * 3, rung.types(macros))
+            bests.setdefault(key, {"macros": macros})
+    return bests
+
+
 def best(
     rung: str | Rung, size: int | tuple[int, int, int], types: Types | None = None
 ) -> dict | None:
     """The macros that `tune` found best on this GPU for this size class, or for the nearest one that
-    was tuned; None where it has not run.
+    was tuned; else those that `results/` holds for this kind of GPU; None where neither has any.
     """
     rung = find(rung)
     if gpu() is None:
         return None
     size = (size, size, size) if isinstance(size, int) else tuple(size)
-    stored = _load(_store(gpu().slug))
+    stored = _recorded(rung, gpu().slug) | _load(_store(gpu().slug))
     wanted = int(size_class(size))
     prefix = f"{rung.name} {types or rung.types()} "
     classes = [int(key.removeprefix(prefix)) for key in stored if key.startswith(prefix)]

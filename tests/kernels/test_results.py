@@ -8,7 +8,7 @@ import kernels
 from kernels import UnsupportedGPU, bench, gpu, recorded, recordings
 from kernels.machine import peak, slug
 from kernels.record import _merge, record
-from kernels.timing import Timing, time_rung
+from kernels.timing import Timing, _turns, time_rung
 
 no_gpu = pytest.mark.skipif(gpu() is not None, reason="a GPU is here")
 needs_gpu = pytest.mark.skipif(gpu() is None, reason="no GPU here")
@@ -72,6 +72,15 @@ def test_a_timing_is_the_median():
     timing = Timing((3.0, 1.0, 2.0, 50.0, 2.0))
     assert timing.median == 2.0
     assert timing.tflops(1000, 1000, 1000) == pytest.approx(1.0)
+
+
+def test_competitors_take_turns_in_bursts_of_their_own():
+    turns = _turns({"slow": 10.0, "fast": 2.0}, samples=5)
+    assert turns == [("slow", 2), ("fast", 5), ("slow", 2), ("slow", 1)]
+    turns = _turns({"ours": 4.0, "cublas": 5.0}, samples=25)
+    assert sum(n for name, n in turns if name == "ours") == 25
+    assert sum(n for name, n in turns if name == "cublas") == 25
+    assert [name for name, _ in turns] != sorted(name for name, _ in turns)
 
 
 def test_a_new_recording_keeps_what_it_did_not_measure(tmp_path):

@@ -1,5 +1,6 @@
 """The autotuner's space, what it drops, and what it remembers."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -78,3 +79,25 @@ def test_the_best_is_remembered(tmp_path, monkeypatch):
     module._remember(rung, [slow, fast], (4096, 4096, 4096))
     assert module.best(rung, 4000)["TM"] == 8
     assert module.best(rung, 512)["TM"] == 8  # the nearest class that was tuned
+
+
+def test_what_was_recorded_serves_until_this_machine_has_tuned(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    monkeypatch.setattr(module, "gpu", lambda: SimpleNamespace(slug="some-gpu"))
+    rung = find("coarsened_1d")
+    rows = [
+        {"rung": name, "macros": {**{m: rung.macros[m] for m in rung.space}, "TM": tm}, "ms": ms}
+        for name, tm, ms in (
+            ("coarsened_1d", 4, 2.0),
+            ("coarsened_1d", 8, 1.0),
+            ("coarsened_1d", 16, None),
+            ("coarsened_2d", 2, 0.5),
+        )
+    ]
+    (tmp_path / "tune-some-gpu.json").write_text(json.dumps({"size": 4096, "rows": rows}))
+    assert module.best(rung, 4096)["TM"] == 8
+    module._remember(
+        rung, [module.Candidate(rung.resolve({"TM": 4}), ms=1.0, tflops=1.0)], (4096,) * 3
+    )
+    assert module.best(rung, 4096)["TM"] == 4
