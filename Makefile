@@ -20,7 +20,7 @@ SITE := _build/html/index.html
 ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 
 .DEFAULT_GOAL := help
-.PHONY: help book live chapters serve lab test lint compile record picture format setup-cells clean
+.PHONY: help book live chapters serve lab test lint compile record counters picture format setup-cells clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,8 +79,17 @@ compile: $(READY)  ## compile every kernel for every GPU it supports
 record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store both
 	@$(PY) -m kernels record
 	@$(PY) -m kernels.first_call record
+	@$(PY) -m book.exercises.lab_evidence
 	@$(PY) -m book.timing
-	@$(PY) -m book.chapters run
+	@GEMM_TIMES=recorded $(PY) -m book.chapters run
+
+counters: $(READY)  ## on a GPU with ncu and compute-sanitizer: what they say of the kernels
+	@$(PY) -m kernels compare --store
+	@$(PY) -m kernels limits
+	@$(PY) -m kernels sanitize
+	@$(PY) -m book.shared_clocks
+	@$(PY) -m book.small_tiles
+	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m kernels.with_torch; fi
 
 picture: $(READY)  ## draw the README's picture from the recorded results
 	@$(PY) -m book.timing

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import figures
-import kernels
 from kernels.bench import bench
+from kernels.machine import live
 from kernels.results import recorded
 
 PICTURE = Path(__file__).with_name("ladder.png")
@@ -46,11 +46,11 @@ def ladder(size: int = 4096, title: str | None = None):
 def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
     """Rows of `kernels.bench`, without its progress bar: a page would keep that for good."""
     with contextlib.redirect_stderr(io.StringIO()):
-        return bench(rungs, (size,), show=False)
+        return bench(rungs, (size,), tuned=True, show=False)
 
 
 def _drawing(rows: Sequence[dict], title: str | None):
-    here = kernels.gpu()
+    here = live()
     if not rows:
         print("No GPU here, and no measurement has been recorded yet.")
         return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .errors import UnsupportedGPU
-from .machine import gpu
+from .machine import gpu, live
 from .results import recorded
 from .rungs import RUNGS, Rung, Types, find
 from .table import progress, table
@@ -35,11 +35,11 @@ def bench(
     `file` as JSON.
 
     A size is n (for n x n x n) or (M, N, K). `tuned` uses the best settings that `kernels.tune`
-    found on this GPU. Without a GPU the rows are recorded ones, of the first size that was
-    recorded, and the table says where and when.
+    found on this GPU. Without a GPU to measure on (`kernels.machine.live`) the rows are recorded
+    ones, and the table says where and when.
     """
     names = [find(r).name for r in rungs or RUNGS]
-    if gpu() is None:
+    if live() is None:
         rows, label = _recorded_rows(names, sizes)
     else:
         rows, label = _live_rows(names, sizes, samples, tuned), f"measured on {gpu().name}"
@@ -87,15 +87,16 @@ def _cells(row: dict) -> list[str]:
 
 
 def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
+    why = "no GPU here" if gpu() is None else "not measured now"
     try:
         recording = recorded()
     except FileNotFoundError as error:
-        return [], f"no GPU here, and {error}"
+        return [], f"{why}, and {error}"
     rows = []
     for size in sizes:
         m, n, k = _triple(size)
         rows += [dict(r) for name in names for r in recording.select(name, m=m, n=n, k=k)]
-    return rows, f"no GPU here: {recording.label}"
+    return rows, f"{why}: {recording.label}"
 
 
 def _live_rows(names: list[str], sizes, samples: int, tuned: bool) -> list[dict]:

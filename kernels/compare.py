@@ -20,7 +20,7 @@ from pathlib import Path
 from .check import random_inputs
 from .errors import UnsupportedGPU
 from .gemm import gemm
-from .machine import gpu
+from .machine import gpu, live
 from .results import FOLDER
 from .rungs import Rung, find
 from .table import table
@@ -88,15 +88,15 @@ def compare(
     Without a GPU or `ncu`, the emulator's counts stand beside recorded ones, labelled. `store`
     writes `results/compare-<gpu>.json`.
     """  # fmt: skip
-    live = gpu() is not None and shutil.which("ncu") is not None
-    label, stored = ("", {}) if live else _stored()
+    counting = live() is not None and shutil.which("ncu") is not None
+    label, stored = ("", {}) if counting else _stored()
     rows = []
     for name in rungs:
         rung = find(name)
         values = rung.resolve(macros, gpu().arch if gpu() else None)
         emulated = count_on_emulator(rung, size, values)
         measured = (
-            count_with_ncu(rung, size, values) if live else stored.get((rung.name, *size), {})
+            count_with_ncu(rung, size, values) if counting else stored.get((rung.name, *size), {})
         )
         rows += [
             {
@@ -109,7 +109,7 @@ def compare(
             for counter in COUNTERS
             if _said(counter, emulated, measured)
         ]
-    if live:
+    if counting:
         label = f"measured on {gpu().name} with ncu"
     if show:
         print(label)

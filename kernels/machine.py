@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
@@ -118,6 +119,13 @@ def gpu() -> Gpu | None:
         driver=_version(cupy.cuda.runtime.driverGetVersion()),
         runtime=_version(cupy.cuda.runtime.runtimeGetVersion()),
     )
+
+
+def live() -> Gpu | None:
+    """The GPU to take times on: the one here, if any, unless $GEMM_TIMES is "recorded". So the
+    chapters of one `make record` all show what it has just measured, and agree.
+    """
+    return None if os.environ.get("GEMM_TIMES") == "recorded" else gpu()
 
 
 def _version(number: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from .errors import UnsupportedGPU
 from .gemm import plan
-from .machine import gpu
+from .machine import gpu, live
 from .results import FOLDER, recorded
 from .timing import Launch, cublas_launches, matrices, measure, rung_launches
 from .tune import best
@@ -22,8 +22,8 @@ SETTING = {"HALF_OUTPUT": 1}  # what torch.mm gives for float16: float16
 
 
 def available() -> bool:
-    """Whether there is a GPU and a PyTorch that can use it."""
-    if gpu() is None or importlib.util.find_spec("torch") is None:
+    """Whether there is a GPU to measure on and a PyTorch that can use it."""
+    if live() is None or importlib.util.find_spec("torch") is None:
         return False
     import torch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import kernels
 from emulator import errors
 from kernels.build import DEFAULT_ARCH
 from kernels.launch import launch
+from kernels.machine import live
 
 from .exercise import FOLDER, Exercise
 from .lab import KERNELS, LAB_SIZE, LabReport, LabRun, run
@@ -143,8 +145,6 @@ def recorded() -> dict | None:
 
 def record(path: Path = RECORDED) -> LabReport:
     """Run the lab on this machine's GPU and keep its output for machines without one."""
-    from datetime import date
-
     report = run(*LADDER, machine="gpu")
     stored = {
         "gpu": kernels.gpu().name,
@@ -158,9 +158,10 @@ def record(path: Path = RECORDED) -> LabReport:
 
 def at_full_size(*sources: str) -> None:
     """Print the lab's output at 1024 cubed: run here on a GPU, else what was recorded of the ladder's own kernels."""
-    gpu, kept = kernels.gpu(), recorded()
+    gpu = live() if sources == LADDER else kernels.gpu()
+    kept = recorded()
     if gpu is not None:
-        print(f"On this {gpu.name}:\n\n{run(*sources, machine='gpu')}")
+        print(f"On this {gpu.name}, {date.today()}:\n\n{run(*sources, machine='gpu')}")
     elif sources != LADDER or kept is None:
         print("No GPU here.")
     else:
@@ -169,7 +170,7 @@ def at_full_size(*sources: str) -> None:
 
 def show_speedups() -> None:
     """Print the table of times and speedups of the ladder's own kernels: run here on a GPU, else recorded."""
-    gpu, kept = kernels.gpu(), recorded()
+    gpu, kept = live(), recorded()
     if gpu is not None:
         report = run(*LADDER, machine="gpu")
         ms, source = {r.kernel.name: r.ms for r in report.runs}, f"this {gpu.name}"

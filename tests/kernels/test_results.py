@@ -1,11 +1,12 @@
 """Recorded rows, and what needs a GPU says so without one."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 import kernels
-from kernels import UnsupportedGPU, bench, gpu, recorded, recordings
+from kernels import UnsupportedGPU, bench, gpu, machine, recorded, recordings
 from kernels.machine import peak, slug
 from kernels.record import _merge, record
 from kernels.timing import Timing, _turns, time_rung
@@ -58,6 +59,16 @@ def test_bench_without_a_gpu_shows_recorded_rows_and_says_so(folder, capsys, tmp
     assert "no GPU here: recorded on NVIDIA H100 80GB HBM3, 2026-03-04" in printed
     assert "12.5%" in printed
     assert json.loads((tmp_path / "out.json").read_text())["rows"] == rows
+
+
+def test_a_gpu_is_not_timed_where_recorded_times_are_asked_for(folder, monkeypatch, capsys):
+    a_gpu = SimpleNamespace(name="NVIDIA T4", slug="nvidia-t4", arch=75)
+    monkeypatch.setattr(machine, "gpu", lambda: a_gpu)
+    assert machine.live() is a_gpu
+    monkeypatch.setenv("GEMM_TIMES", "recorded")
+    assert machine.live() is None
+    assert bench(["naive"]) == [ROW]
+    assert "2026" in capsys.readouterr().out
 
 
 @no_gpu
