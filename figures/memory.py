@@ -211,7 +211,7 @@ def _panel_height(access: Access, rows: str) -> float:
 
 
 def _bank_axis(canvas, top, name, fact):
-    plain = fact["wavefronts"] == fact["ideal"]
+    plain = fact["wavefronts"] <= fact["ideal"]  # fewer where lanes share wide words
     cost = plural(fact["wavefronts"], "wavefront") + (
         "" if plain else f", {fact['ideal']} without conflicts"
     )
@@ -329,6 +329,6 @@ def _bank_alt(panels, facts) -> str:
         parts.append(
             f"{name or 'A warp'}: {plural(len(access.lanes), 'lane')} of {access.bytes} bytes ({access.kind}) meet in"
             f" {plural(len(banks), 'bank')} of 32 and take {plural(facts[name]['wavefronts'], 'wavefront')};"
-            f" {facts[name]['ideal']} without conflicts."
+            f" {min(facts[name]['ideal'], facts[name]['wavefronts'])} without conflicts."
         )
     return " ".join(parts)

@@ -121,7 +121,8 @@ def annotated_source(
     totals = {
         column: sum(int(cost.get(column, 0)) for cost in costs.values()) for column in _FIELDS
     }
-    columns = [column for column in COLUMNS if totals[column]]
+    inside = [cost for at, cost in costs.items() if first <= at <= last]
+    columns = [column for column in COLUMNS if any(cost.get(column) for cost in inside)]
     peak = {column: max(int(cost.get(column, 0)) for cost in costs.values()) for column in columns}
 
     head = "".join(f"<th>{COLUMNS[column][0]}</th>" for column in columns)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import textwrap
 
 from .rungs import Rung, find
 
 MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
+COMMENT = re.compile(r"^(\s*// )")
+WIDTH = 90  # characters that a page shows side by side
 
 
 def source(rung: str | Rung, part: str | None = None) -> str:
     """The CUDA source of a rung without its marks, or the part between `// [part]` and `//
-    [/part]`, dedented.
+    [/part]`, as a page shows it: see `listing`.
 
     A part marked several times is joined in file order. ValueError lists the parts there are.
     """
@@ -28,7 +31,54 @@ def source(rung: str | Rung, part: str | None = None) -> str:
     found = parts(text)
     if part not in found:
         raise ValueError(f"{rung.file} has no part {part!r}; it has {', '.join(found) or 'none'}")
-    return found[part]
+    return listing(found[part])
+
+
+def listing(text: str) -> str:
+    """Source dedented, directives standing with what they direct, and comments wrapped to WIDTH.
+
+    A comment that makes its line too long goes above it. Code is never broken.
+    """
+    lines = text.splitlines()
+    for at in reversed(range(len(lines) - 1)):
+        if lines[at].startswith("#pragma"):
+            below = next((line for line in lines[at + 1 :] if line.strip()), "")
+            lines[at] = " " * (len(below) - len(below.lstrip())) + lines[at]
+    shown: list[str] = []
+    for line in textwrap.dedent("\n".join(lines)).splitlines():
+        code, beside, comment = line.partition("  // ")
+        if len(line) > WIDTH and beside and code.strip():
+            indent = code[: len(code) - len(code.lstrip())]
+            shown += [f"{indent}// {comment}", code.rstrip()]
+        else:
+            shown.append(line)
+    return "\n".join(_wrapped(shown)) + "\n"
+
+
+def _wrapped(lines: list[str]) -> list[str]:
+    """The lines with each run of comment lines that has too long a one filled anew, up to a line
+    that ends a sentence.
+    """
+    shown: list[str] = []
+    for start, group in itertools.groupby(lines, _comment_start):
+        run = list(group)
+        if start and max(map(len, run)) > WIDTH:
+            text = "\n".join(line.removeprefix(start) for line in run)
+            run = [
+                line
+                for sentences in re.split(r"(?<=\.)\n", text)
+                for line in textwrap.wrap(
+                    sentences, WIDTH, initial_indent=start, subsequent_indent=start
+                )
+            ]
+        shown += run
+    return shown
+
+
+def _comment_start(line: str) -> str:
+    """What a line that is a comment begins with; nothing for any other."""
+    match = COMMENT.match(line)
+    return match[1] if match else ""
 
 
 def parts(text: str) -> dict[str, str]:

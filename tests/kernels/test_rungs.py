@@ -7,7 +7,7 @@ import pytest
 from kernels import RUNGS, build, diff, find, source
 from kernels.occupancy import LIMITS
 from kernels.rungs import ARCHITECTURES
-from kernels.source import MARK, parts
+from kernels.source import MARK, WIDTH, listing, parts
 
 CUDA = [rung for rung in RUNGS.values() if rung.path is not None]
 DEFAULT = re.compile(r"#ifndef (\w+)\n#define \1 (\S+)")
@@ -100,6 +100,33 @@ def test_source_shows_a_part_without_marks():
         source("tiled", "lode")
     with pytest.raises(ValueError, match=r"kernels/cpu\.py"):
         source("cpu")
+
+
+def test_a_part_is_shown_level_and_its_comments_within_the_page():
+    words = "word " * 30
+    shown = listing(
+        f"  // {words}\n#pragma unroll\n    for (;;)\n        go();  // {words}\n"
+    ).split("\n")
+    assert max(map(len, shown)) <= WIDTH
+    assert [line for line in shown if "word" not in line] == [
+        "  #pragma unroll",
+        "  for (;;)",
+        "      go();",
+        "",
+    ]
+    assert " ".join(shown).count("word") == 60
+    assert shown[0].startswith("// word") and shown[-3].startswith("      // word")
+
+
+def test_what_a_part_says_is_what_the_file_says():
+    def code(text):
+        return [
+            line.split("//")[0].strip() for line in text.splitlines() if line.split("//")[0].strip()
+        ]
+
+    for rung in (r for r in RUNGS.values() if r.path and r.path.suffix == ".cu"):
+        for name, text in parts(rung.path.read_text()).items():
+            assert code(source(rung, name)) == code(text), (rung.name, name)
 
 
 def test_marks_must_pair():
