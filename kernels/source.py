@@ -11,6 +11,7 @@ from .rungs import Rung, find
 
 MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
 COMMENT = re.compile(r"^(\s*// )")
+ONE_LINER = re.compile(r"^(\s*)(\w.*\)) \{ (.*;) \}$")
 WIDTH = 90  # characters that a page shows side by side
 
 
@@ -37,7 +38,8 @@ def source(rung: str | Rung, part: str | None = None) -> str:
 def listing(text: str) -> str:
     """Source dedented, directives standing with what they direct, and comments wrapped to WIDTH.
 
-    A comment that makes its line too long goes above it. Code is never broken.
+    A comment that makes its line too long goes above it, and a function of one line that is too
+    long takes three. No other code is broken.
     """
     lines = text.splitlines()
     for at in reversed(range(len(lines) - 1)):
@@ -50,6 +52,9 @@ def listing(text: str) -> str:
         if len(line) > WIDTH and beside and code.strip():
             indent = code[: len(code) - len(code.lstrip())]
             shown += [f"{indent}// {comment}", code.rstrip()]
+        elif len(line) > WIDTH and (function := ONE_LINER.match(line)):
+            indent, head, body = function.groups()
+            shown += [f"{indent}{head} {{", f"{indent}    {body}", f"{indent}}}"]
         else:
             shown.append(line)
     return "\n".join(_wrapped(shown)) + "\n"

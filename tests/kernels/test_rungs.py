@@ -120,13 +120,13 @@ def test_a_part_is_shown_level_and_its_comments_within_the_page():
 
 def test_what_a_part_says_is_what_the_file_says():
     def code(text):
-        return [
-            line.split("//")[0].strip() for line in text.splitlines() if line.split("//")[0].strip()
-        ]
+        return " ".join(line.split("//")[0] for line in text.splitlines()).split()
 
-    for rung in (r for r in RUNGS.values() if r.path and r.path.suffix == ".cu"):
+    for rung in CUDA:
         for name, text in parts(rung.path.read_text()).items():
             assert code(source(rung, name)) == code(text), (rung.name, name)
+    shown = source("mma_swizzled", "layout")
+    assert "\n    return row * ROW_BYTES" in shown and max(map(len, shown.splitlines())) <= WIDTH
 
 
 def test_marks_must_pair():
