@@ -17,6 +17,7 @@ import numpy as np
 import figures
 import kernels
 from book import limits
+from kernels import machine_code
 from kernels.compare import WAVEFRONTS, parse_ncu
 from kernels.launch import prepare_on_gpu
 from kernels.limits import METRICS, STALL_METRIC, STALLS
@@ -36,6 +37,12 @@ BUSY = ("warps resident, %", "shared-memory pipe, %", "issue slots used, %")
 WIDTHS = (10, 8, 7, 15, 13)
 # What an average warp waits for at each issue, by Nsight Compute's names.
 WAITS = {f"waits: {reason}": STALL_METRIC.format(reason) for reason in STALLS}
+# What a warp waits for, by the memory behind it: the data, and the queue to it.
+DOORS = {
+    "global memory": ("long_scoreboard", "lg_throttle"),
+    "shared memory": ("short_scoreboard", "mio_throttle"),
+}
+MMAS = SIZE**3 // (16 * 8 * 16)
 # Nsight Compute, per instruction: an ldmatrix of four matrices takes four wavefronts at least.
 COUNTED = {
     "ldmatrix wavefronts": f"{WAVEFRONTS}_op_ldsm.sum",
@@ -189,16 +196,47 @@ def show() -> None:
 
 
 def show_share() -> None:
-    """Prints the time that the conflicts could take at most, and its part of the time that was measured."""
+    """Prints the clocks that the conflicts could take at most, and their part of the clocks that passed."""
     if stored() is None:
         print("not recorded on any GPU yet")
         return
-    machine = stored()["machine"]
+    sms = stored()["machine"]["sms"]
     for found in stored()["kernels"]:
         if found["kernel"] == "as it was":
-            passing = conflicts(found) * (SIZE // SMALL) ** 3 / machine["sms"]
-            ms, took = passing / machine["clock_mhz"] / 1e3, found["ms_median"]
-            print(f"{_name(found)}: at most {ms:.1f} of {took:.1f} ms, {ms / took:.0%}")
+            passing = conflicts(found) * (SIZE // SMALL) ** 3 / sms / 1e6
+            took = found["at_4096"]["cycles"] / 1e6
+            print(
+                f"{_name(found)}: at most {passing:.1f} of {took:.1f} million clocks, {passing / took:.0%}"
+            )
+
+
+def show_clocks() -> None:
+    """Prints, for each mma, the clocks that a warp spends, by what it waits for, and the instructions that it executes."""
+    if stored() is None:
+        print("not recorded on any GPU yet")
+        return
+    print(
+        f"for each mma, recorded on {stored()['machine']['gpu']}, {stored()['recorded'][:10]}"
+    )
+    head = (*DOORS, "else", "clocks", "instructions")
+    print(f"{'':25}" + "".join(f"{word:>{len(word) + 3}}" for word in head))
+    for found in stored()["kernels"]:
+        each = found["at_4096"]["instructions"] / MMAS
+        spent = {r: each * found["at_4096"].get(f"waits: {r}", 0) for r in STALLS}
+        doors = [sum(spent[reason] for reason in reasons) for reasons in DOORS.values()]
+        every = sum(spent.values())
+        cells = [f"{n:.0f}" for n in (*doors, every - sum(doors), every)] + [
+            f"{each:.1f}"
+        ]
+        print(
+            f"{_name(found):25}"
+            + "".join(f"{c:>{len(w) + 3}}" for w, c in zip(head, cells, strict=True))
+        )
+
+
+def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90) -> int:
+    """Loads of A and B that a warp sends at most before it stores one of them, in the machine code."""
+    return max(machine_code.loads_in_a_row(_built(swizzled, tiles, arch), ENTRY))
 
 
 def _name(found: dict) -> str:

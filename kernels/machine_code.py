@@ -1,4 +1,5 @@
-"""Reads a cubin's machine code as far as a chapter needs it: how wide its shared-memory loads are.
+"""Reads a cubin's machine code as far as a chapter needs it: how wide its shared-memory loads are, how many
+loads from global memory it sends in a row.
 
 NVIDIA does not document the encoding. From Volta on an instruction is 16 bytes; its low 12 bits are
 the opcode, and bits 73-75 of a load give its width. What is read here agrees with `nvdisasm` 13.5 on
@@ -14,23 +15,37 @@ from .build import Build
 
 BYTES = 16
 LDS = 0x984
+LDG = (0x381, 0x981)
+STS = (0x388, 0x988)
 WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 
 
 def shared_loads(build: Build, entry: str | None = None) -> Counter:
     """{bytes a lane: shared-memory load instructions} of one kernel, `ldmatrix` left out."""
-    code = _section(build.cubin, f".text.{entry or build.entry}")
-    found: Counter = Counter()
-    for at in range(0, len(code) - BYTES + 1, BYTES):
-        low, high = struct.unpack_from("<QQ", code, at)
-        if low & 0xFFF == LDS:
-            found[WIDTH[high >> 9 & 7]] += 1
-    return found
+    return Counter(WIDTH[high >> 9 & 7] for low, high in _words(build, entry) if low & 0xFFF == LDS)
+
+
+def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:
+    """How many loads from global memory stand between two stores to shared memory, for each such run, in order."""
+    runs, length = [], 0
+    for low, _ in _words(build, entry):
+        opcode = low & 0xFFF
+        if opcode in LDG:
+            length += 1
+        elif opcode in STS and length:
+            runs, length = [*runs, length], 0
+    return [*runs, length] if length else runs
 
 
 def instructions(build: Build, entry: str | None = None) -> int:
     """Machine instructions of one kernel, the padding at its end among them."""
     return len(_section(build.cubin, f".text.{entry or build.entry}")) // BYTES
+
+
+def _words(build: Build, entry: str | None) -> list[tuple[int, int]]:
+    """The low and the high half of every instruction."""
+    code = _section(build.cubin, f".text.{entry or build.entry}")
+    return list(struct.iter_unpack("<QQ", code[: len(code) // BYTES * BYTES]))
 
 
 def _section(elf: bytes, name: str) -> bytes:

@@ -96,7 +96,8 @@ def test_small_tiles_refuse_other_sizes():
 ROW = {
     "kernel": "as it was", "tiles": 8, "size": 4096, "blocks": 256, "ms_median": 20.5,
     "at_512": {"ldmatrix wavefronts": 1048576},
-    "at_4096": {"shared-memory pipe, %": 10.2, "warps resident, %": 12.0, "issue slots used, %": 21.0,
+    "at_4096": {"cycles": 30.5e6, "instructions": 20 * 2**25,
+                "shared-memory pipe, %": 10.2, "warps resident, %": 12.0, "issue slots used, %": 21.0,
                 "waits: long_scoreboard": 9.0, "waits: barrier": 3.0},
 }  # fmt: skip
 
@@ -104,7 +105,11 @@ ROW = {
 @pytest.fixture
 def recorded(monkeypatch):
     rows = [ROW, {**ROW, "kernel": "swizzled", "at_512": {"ldmatrix wavefronts": 262144}}]
-    source = {"machine": {"gpu": "Some GPU"}, "recorded": "2026-01-02T03", "kernels": rows}
+    source = {
+        "machine": {"gpu": "Some GPU", "sms": 132},
+        "recorded": "2026-01-02T03",
+        "kernels": rows,
+    }
     monkeypatch.setattr(small_tiles, "stored", lambda: source)
 
 
@@ -118,14 +123,29 @@ def test_recorded_small_tiles(recorded, capsys):
     assert small_tiles.row("as it was", 1) is None
 
 
+def test_clocks_of_small_tiles(recorded, capsys):
+    small_tiles.show_share()
+    assert "at most 3.1 of 30.5 million clocks, 10%" in capsys.readouterr().out
+    small_tiles.show_clocks()
+    last = capsys.readouterr().out.splitlines()[-1]
+    # 20 instructions for each mma, 9 clocks of each waiting for global memory, 3 at a barrier
+    assert last.split()[-5:] == ["180", "0", "60", "240", "20.0"]
+
+
+def test_the_swizzle_has_fewer_loads_in_a_row():
+    assert small_tiles.loads_in_a_row(True) < small_tiles.loads_in_a_row(False)
+
+
 def test_what_was_not_recorded_is_said(monkeypatch, capsys):
     monkeypatch.setattr(small_tiles, "stored", lambda: None)
     monkeypatch.setattr(shared_clocks, "stored", lambda: None)
     small_tiles.show()
+    small_tiles.show_share()
+    small_tiles.show_clocks()
     assert small_tiles.waits() is None
     assert small_tiles.row("swizzled") is None
     shared_clocks.show_loads()
-    assert capsys.readouterr().out.count("not recorded") == 3
+    assert capsys.readouterr().out.count("not recorded") == 5
 
 
 # ---- clocks

@@ -66,11 +66,13 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "small_tiles.show()",
         "small_tiles.show_share()",
         "small_tiles.waits()",
+        "small_tiles.show_clocks()",
     ],
     "13_swizzles": [
         'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
         'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
+        "limits.wait_choice(",
         "recording = kernels.recorded()",
     ],
     "14_everything_at_once": [

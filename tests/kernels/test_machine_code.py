@@ -3,7 +3,7 @@
 import pytest
 
 import kernels
-from kernels.machine_code import shared_loads
+from kernels.machine_code import loads_in_a_row, shared_loads
 
 SOURCE = """
 extern "C" __global__ void probe(const TYPE* in, TYPE* out) {
@@ -26,6 +26,28 @@ def test_a_load_is_as_wide_as_its_type(arch, type_, width):
 
 def test_a_kernel_without_shared_memory_has_none():
     assert not shared_loads(kernels.build("naive", arch=80))
+
+
+COPIES = """
+extern "C" __global__ void copies(const float* __restrict__ in, float* out) {
+  __shared__ float tile[32][8];
+  float first[3], second[5];
+  for (int i = 0; i < 3; ++i) first[i] = in[threadIdx.x + i * 64];
+  for (int i = 0; i < 3; ++i) tile[threadIdx.x][i] = first[i];
+  __syncthreads();
+  for (int i = 0; i < 5; ++i) second[i] = in[threadIdx.x + i * 64 + 1000];
+  for (int i = 0; i < 5; ++i) tile[threadIdx.x][7 - i] = second[i];
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x / 2][threadIdx.x % 8];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", kernels.rungs.ARCHITECTURES)
+def test_loads_in_a_row(arch):
+    built = kernels.build(COPIES, arch=arch, name="copies")
+    assert sum(loads_in_a_row(built)) == 8
+    assert loads_in_a_row(kernels.build("tiled", arch=arch))
 
 
 def test_an_entry_that_is_not_there_is_an_error():
