@@ -1,10 +1,49 @@
 """How far the emulator can be believed: its counts and findings beside those of NVIDIA's tools, as recorded."""
 
+import json
 import textwrap
 
+from book.grids import grid
+from emulator import fragments
 from kernels.compare import recorded_comparison
+from kernels.results import FOLDER
 from kernels.sanitize import TOOLS, recorded_findings
 from kernels.table import table
+
+README = FOLDER.parent / "emulator" / "README.md"
+
+
+def executes():
+    """The table of instruction families in the emulator's own README, for a page."""
+    part = README.read_text(encoding="utf-8").split("## What it executes")[1]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in part.split("\n## ")[0].splitlines()
+        if line.startswith("|")
+    ]
+    header, _, *families = rows
+    return grid(header, families)
+
+
+def shapes():
+    """The matrix shapes that the emulator multiplies, by the type of A and B."""
+    kinds = {"mma": fragments.SHAPES, "wmma": fragments.WMMA_SHAPES}
+    rows = []
+    for kind in dict.fromkeys(key[3] for found in kinds.values() for key in found):
+        cells = [
+            ", ".join(f"`m{m}n{n}k{k}`" for m, n, k, has in found if has == kind)
+            for found in kinds.values()
+        ]
+        sums = dict.fromkeys(
+            accumulator
+            for found in kinds.values()
+            for (*_, has), accumulators in found.items()
+            if has == kind
+            for accumulator in accumulators
+        )
+        words = "s8, u8" if kind == "s8" else kind
+        rows.append([words, ", ".join(sums), cells[0] or "-", cells[1] or "-"])
+    return grid(["A and B", "sums", *kinds], rows)
 
 
 def counted() -> None:
@@ -97,4 +136,38 @@ def empty_copies(*rungs: str) -> None:
     )
     print(
         table(["rung", "with data", "without", "a copy costs", "an empty one"], cells)
+    )
+
+
+def speed() -> None:
+    """Prints what `python -m emulator bench` measured on one core, beside Numba's CUDA simulator there."""
+    stored = json.loads((FOLDER / "emulator-speed.json").read_text(encoding="utf-8"))
+    size, numba = stored["size"], stored["numba"]
+    slow = numba["multiply_adds_per_second"]
+    cells = [
+        [
+            found["name"],
+            f"{size}^3",
+            f"{found['seconds']:.2f}",
+            f"{found['multiply_adds_per_second'] / 1e6:.1f}",
+            f"{found['multiply_adds_per_second'] / slow:.0f}x",
+        ]
+        for found in stored["kernels"]
+    ]
+    n = numba["size"]
+    cells.append(
+        [
+            "Numba's simulator, naive",
+            f"{n}^3",
+            f"{n**3 / slow:.2f}",
+            f"{slow / 1e6:.2f}",
+            "1x",
+        ]
+    )
+    versions = ", ".join(f"{k} {v}" for k, v in stored["versions"].items())
+    print(
+        f"recorded on {stored['machine']['cpu']}, {stored['recorded'][:10]}, {versions}"
+    )
+    print(
+        table(["kernel", "size", "seconds", "million multiply-adds/s", "ratio"], cells)
     )

@@ -61,7 +61,7 @@ def roofline(place: str, rungs: tuple[str, ...]):
     points = {rung: (moved(rung, place), tflops(rung)) for rung in rungs}
     above = [r for r, (x, y) in points.items() if y > x * peak.bandwidth / 1e3]
     title = (
-        f"Bytes {place}: {', '.join(above[:2])} would be above the roof of memory"
+        f"Bytes {place}: {len(above)} of {len(points)} rungs would be above the roof of memory"
         if above
         else f"Bytes {place}: every rung is under its roof"
     )

@@ -1,6 +1,6 @@
 """What each step of the ladder bought: a rung's speed over that of the rung before it, as recorded."""
 
-from textwrap import shorten
+from textwrap import wrap
 
 import figures
 import kernels
@@ -75,13 +75,15 @@ def ladders(sizes=(1024, 2048, 4096, 8192)):
 def table(size: int = 4096) -> None:
     """Prints the rungs with their idea and speed, as recorded."""
     print(kernels.recorded().label)
-    print(f"{'':17}{'TFLOP/s':>7} {'cuBLAS':>6}")
+    print(f"{'':17}{'TFLOP/s':>7} {'cuBLAS':>6}  idea")
     for row in rows(size):
         if row["rung"] == "cublas":
             continue
         share = f"{row['ratio_to_cublas']:6.1%}" if row["ratio_to_cublas"] else " " * 6
-        idea = shorten(kernels.find(row["rung"]).idea, 52, placeholder=" ...")
-        print(f"{row['rung']:17}{row['tflops']:7.1f} {share}  {idea}")
+        first, *rest = wrap(kernels.find(row["rung"]).idea, 56)
+        print(f"{row['rung']:17}{row['tflops']:7.1f} {share}  {first}")
+        for words in rest:
+            print(f"{'':35}{words}")
     for row in kernels.recorded().select("cublas", size=size):
         types = f"{row['inputs']} in, {row['output']} out"
         print(f"{'cublas':17}{row['tflops']:7.1f} {'':6}  {types}")

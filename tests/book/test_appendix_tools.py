@@ -26,6 +26,17 @@ def test_numbers_in_a_row_are_a_range():
     assert grids.runs([]) == ""
 
 
+def test_the_page_has_the_readme_s_families_and_the_emulator_s_shapes():
+    families = [text for side, text in cells(faithful.executes())]
+    assert len(families) % 2 == 0
+    assert "atomics" in families
+    assert any("ldmatrix" in text for text in families)
+    row = cells(faithful.shapes())[:4]
+    assert [text for _, text in row[:2]] == ["f16", "f16, f32"]
+    assert "<code>m8n8k4</code>" in row[2][1]
+    assert "<code>m32n8k16</code>" in row[3][1]
+
+
 def test_the_comparison_counts_what_agrees(capsys):
     _, rows = recorded_comparison()
     faithful.counted()
@@ -54,3 +65,11 @@ def test_copies_with_and_without_data_add_up(capsys):
     gpu = {r["counter"]: r["gpu"] for r in rows if r["rung"] == "mma_tf32"}
     assert full + empty == gpu["global requests, cp.async"]
     assert full * price + empty * left == gpu["shared wavefronts, cp.async"]
+
+
+def test_the_speed_is_told_as_a_ratio_of_what_was_recorded(capsys):
+    faithful.speed()
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    *ours, numba = [(float(row[-2]), float(row[-1].rstrip("x"))) for row in rows]
+    assert numba[1] == 1
+    assert all(abs(ratio / (rate / numba[0]) - 1) < 0.05 for rate, ratio in ours)

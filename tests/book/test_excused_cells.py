@@ -100,7 +100,6 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'faithful.empty_copies("mma_tf32", "mma_multistage")',
         "faithful.rungs_found_clean()",
         "faithful.mistakes_found()",
-        "from emulator import bench",
     ],
     "appendix_hardware": [
         "about = recorded().machine",

@@ -122,3 +122,10 @@ def test_bytes_asked_follow_from_the_tile():
     # 128 x 128 tiles of float16: 2 * 128 * 128 operations a k-step for 512 bytes, and the stores of C
     stores, loads = 4 * 4096**2, 2 * 4096**3 * 2 / 128
     assert intensity.asked("mma_swizzled") == pytest.approx(2 * 4096**3 / (loads + stores))
+
+
+def test_no_idea_in_the_table_of_rungs_is_cut(capsys):
+    steps.table()
+    lines = capsys.readouterr().out.splitlines()
+    assert not any("..." in line for line in lines)
+    assert max(map(len, lines)) <= 92
