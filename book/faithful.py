@@ -1,15 +1,24 @@
-"""How far the emulator can be believed: its counts and findings beside those of NVIDIA's tools, as recorded."""
+"""How far the emulator can be believed: its counts and findings beside those of NVIDIA's tools, as recorded.
 
+`python -m book.faithful` measures how fast it is, and stores that.
+"""
+
+import datetime
 import json
+import platform
 import textwrap
+from importlib.metadata import version
+from pathlib import Path
 
 from book.grids import grid
-from emulator import fragments
+from emulator import bench, fragments
 from kernels.compare import recorded_comparison
+from kernels.record import commit
 from kernels.results import FOLDER
 from kernels.sanitize import TOOLS, recorded_findings
 from kernels.table import table
 
+SPEED = FOLDER / "emulator-speed.json"
 README = FOLDER.parent / "emulator" / "README.md"
 
 
@@ -141,7 +150,7 @@ def empty_copies(*rungs: str) -> None:
 
 def speed() -> None:
     """Prints what `python -m emulator bench` measured on one core, beside Numba's CUDA simulator there."""
-    stored = json.loads((FOLDER / "emulator-speed.json").read_text(encoding="utf-8"))
+    stored = json.loads(SPEED.read_text(encoding="utf-8"))
     size, numba = stored["size"], stored["numba"]
     slow = numba["multiply_adds_per_second"]
     cells = [
@@ -171,3 +180,46 @@ def speed() -> None:
     print(
         table(["kernel", "size", "seconds", "million multiply-adds/s", "ratio"], cells)
     )
+
+
+def record_speed(size: int = 256) -> None:
+    """Writes `results/emulator-speed.json`. ModuleNotFoundError without Numba: there is no ratio then."""
+    slow = bench.numba_rate()
+    if slow is None:
+        raise ModuleNotFoundError("the ratio needs Numba: pip install numba")
+    stored = {
+        "machine": {"cpu": f"{_cpu()}, one core"},
+        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "method": "emulator.bench: the best of 3 launches, decoding of the PTX included; "
+        "Numba's CUDA simulator on the naive kernel at 32 x 32 x 32, the best of 4",
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": version("numpy"),
+            "numba": version("numba"),
+        },
+        "size": size,
+        "kernels": [
+            {
+                "name": found.name,
+                "seconds": round(found.seconds, 4),
+                "multiply_adds_per_second": round(found.rate),
+            }
+            for found in bench.measure(size)
+        ],
+        "numba": {"size": 32, "multiply_adds_per_second": round(slow)},
+    }
+    SPEED.write_text(json.dumps(stored, indent=1) + "\n")
+
+
+def _cpu() -> str:
+    """The processor's name, as Linux gives it, or its architecture."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    names = [line.split(":")[1] for line in lines if line.startswith("model name")]
+    return " ".join((names or [platform.machine()])[0].split())
+
+
+if __name__ == "__main__":
+    record_speed()
+    speed()

@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
+
 from book import faithful, grids
+from emulator.bench import Measurement
 from kernels.compare import recorded_comparison
 
 
@@ -73,3 +76,21 @@ def test_the_speed_is_told_as_a_ratio_of_what_was_recorded(capsys):
     *ours, numba = [(float(row[-2]), float(row[-1].rstrip("x"))) for row in rows]
     assert numba[1] == 1
     assert all(abs(ratio / (rate / numba[0]) - 1) < 0.05 for rate, ratio in ours)
+
+
+def test_the_speed_that_is_stored_is_the_speed_that_is_told(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(faithful, "SPEED", tmp_path / "speed.json")
+    monkeypatch.setattr(faithful.bench, "numba_rate", lambda: 2e5)
+    monkeypatch.setattr(faithful.bench, "measure", lambda size: [Measurement("naive", 0.5, 3e8)])
+    monkeypatch.setattr(faithful, "version", lambda name: "1.2")
+    faithful.record_speed(128)
+    faithful.speed()
+    told = capsys.readouterr().out
+    assert "numba 1.2" in told
+    assert told.splitlines()[3].split() == ["naive", "128^3", "0.50", "300.0", "1500x"]
+
+
+def test_without_numba_there_is_no_ratio_to_store(monkeypatch):
+    monkeypatch.setattr(faithful.bench, "numba_rate", lambda: None)
+    with pytest.raises(ModuleNotFoundError, match="pip install numba"):
+        faithful.record_speed()
