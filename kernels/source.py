@@ -12,7 +12,7 @@ from .rungs import Rung, find
 MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
 COMMENT = re.compile(r"^(\s*// )")
 ONE_LINER = re.compile(r"^(\s*)(\w.*\)) \{ (.*;) \}$")
-WIDTH = 90  # characters that a page shows side by side
+WIDTH = 92  # characters that a page shows side by side
 
 
 def source(rung: str | Rung, part: str | None = None) -> str:
@@ -69,15 +69,18 @@ def _wrapped(lines: list[str]) -> list[str]:
         run = list(group)
         if start and max(map(len, run)) > WIDTH:
             text = "\n".join(line.removeprefix(start) for line in run)
-            run = [
-                line
-                for sentences in re.split(r"(?<=\.)\n", text)
-                for line in textwrap.wrap(
-                    sentences, WIDTH, initial_indent=start, subsequent_indent=start
-                )
-            ]
+            run = [line for said in re.split(r"(?<=\.)\n", text) for line in _filled(said, start)]
         shown += run
     return shown
+
+
+def _filled(words: str, start: str) -> list[str]:
+    """Words as comment lines of at most WIDTH, narrower where a word or two would stand alone."""
+    for width in range(WIDTH, WIDTH // 2, -4):
+        lines = textwrap.wrap(words, width, initial_indent=start, subsequent_indent=start)
+        if len(lines) == 1 or len(lines[-1]) > width // 3:
+            break
+    return lines
 
 
 def _comment_start(line: str) -> str:
