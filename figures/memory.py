@@ -309,7 +309,10 @@ def _bank_title(facts) -> str:
         if fact["wavefronts"] <= fact["ideal"]:
             return f"No bank conflict: {plural(fact['wavefronts'], 'wavefront')}"
         ways = fact["wavefronts"] / fact["ideal"]
-        conflict = f"A {ways:.0f}-way bank conflict" if ways == int(ways) else "Bank conflicts"
+        article = "An" if ways in (8, 11, 18) else "A"
+        conflict = (
+            f"{article} {ways:.0f}-way bank conflict" if ways == int(ways) else "Bank conflicts"
+        )
         return (
             f"{conflict}: {plural(fact['wavefronts'], 'wavefront')} where {fact['ideal']} would do"
         )

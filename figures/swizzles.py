@@ -156,8 +156,8 @@ def swizzle_grid(
             for name, fact in facts.items()
         ),
         caption=caption
-        or "Rows and columns are rows and 16-byte chunks of the tile; the number is the first of the four banks that the chunk"
-        " falls in. Rows that share a colour within a column take turns.",
+        or "Rows and columns are rows and 16-byte chunks of the tile; the number is the banks that the chunk"
+        " falls in, or the first of them. Rows that share a colour within a column take turns.",
         facts=facts,
         figure=canvas.figure(),
         min_width=int(min(canvas.width * 0.85, 590)),
