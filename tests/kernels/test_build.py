@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import kernels
 from kernels import BuildError, build
 from kernels.headers import NEEDED, include_folders
+from kernels.rereads import rereads
 
 module = __import__("sys").modules["kernels.build"]
 
@@ -125,6 +127,40 @@ def test_each_kernel_of_a_file_has_its_report():
 def test_what_cannot_be_built_is_a_value_error(arguments, words):
     with pytest.raises(ValueError, match=words):
         build(**arguments)
+
+
+TWICE = """
+    ld.shared.v4.f32 \t{%f1, %f2, %f3, %f4}, [%r1+16];
+    ld.shared.v2.f32 \t{%f5, %f6}, [%r1+24];
+"""
+HARMLESS = """
+    ld.shared.v4.f32 \t{%f1, %f2, %f3, %f4}, [%r1+16];
+    ld.shared.v2.f32 \t{%f5, %f6}, [%r2+24];
+    ld.shared.f32 \t%f7, [%r1+32];
+    ld.shared.v4.f32 \t{%f1, %f2, %f3, %f4}, [%r1+16];
+    st.shared.f32 \t[%r3], %f1;
+    ld.shared.v2.f32 \t{%f5, %f6}, [%r1+24];
+"""
+
+
+def test_numbers_loaded_twice_are_seen():
+    assert rereads(TWICE) == 1
+    assert rereads(HARMLESS) == 0
+    assert rereads(TWICE.replace("shared", "global.nc").replace("%r1", "%rd1")) == 1
+
+
+def test_a_compile_that_loads_twice_is_made_again(empty_cache, monkeypatch):
+    real, made = module.compiler().compile, []
+
+    def compile(self, *arguments):
+        done = real(*arguments)
+        made.append(done)
+        bad = len(made) < 3
+        return replace(done, ptx=done.ptx.replace("ret;", TWICE + "ret;")) if bad else done
+
+    monkeypatch.setattr(type(module.compiler()), "compile", compile)
+    assert "%f5, %f6" not in build(SCALE, arch=80).ptx
+    assert len(made) == 3
 
 
 def test_a_second_build_comes_from_the_cache(empty_cache):
