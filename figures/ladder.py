@@ -174,7 +174,9 @@ def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
         return left + share * (right - left)
 
     for tick in _ticks(low, high, log):
-        canvas.line((place(tick), 0), (place(tick), bottom), color=style.LINE, lw=1, z=0)
+        for y in range(0, int(bottom), int(pitch)):  # beside the bars, not through the words
+            ends = (place(tick), y + 17), (place(tick), y + 31)
+            canvas.line(*ends, color=style.LINE, lw=1, z=0)
         side = "left" if place(tick) < 12 else "right" if place(tick) > right - 12 else "center"
         canvas.text(place(tick), bottom + 11, f"{tick:g}", size=11, ha=side, color=style.MUTED)
     axis = "TFLOP/s, logarithmic" if log else "TFLOP/s"
@@ -183,13 +185,15 @@ def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
         y = index * pitch
         color = style.KIND.get(_kind(row), style.GREY)
         rival = None if _is_library(row) else _cublas(row)
-        share = f"  {row['tflops'] / rival:>4.0%}" if rival else ""
         canvas.text(left + 4, y + 9, row["rung"], size=12, mono=True)
-        said = f"{_plain(row['tflops'])}{share}"
-        canvas.text(right, y + 9, said, size=12, ha="right", mono=True, color=style.MUTED)
+        columns = {right - 40: _plain(row["tflops"])}
+        if rival:
+            columns[right] = f"{row['tflops'] / rival:.0%}"
+        for x, said in columns.items():
+            canvas.text(x, y + 9, said, size=12, ha="right", mono=True, color=style.MUTED)
         canvas.rect(left, y + 18, place(row["tflops"]) - left, 10, fill=color, z=1)
         if (limit := limits.get(_kind(row))) is not None:
-            ends = (place(limit), y + 15), (place(limit), y + 31)
+            ends = (place(limit), y + 17), (place(limit), y + 31)
             canvas.line(*ends, color=color, lw=1.6, dash=(4, 3), z=2)
         if rival:
             ends = (place(rival), y + 16), (place(rival), y + 30)
