@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import figures
-from kernels.limits import recorded_limits
+from kernels.limits import WAITS, recorded_limits
 
 COLUMNS = {
     "issue slots": "issue slots used, %",
@@ -15,19 +15,6 @@ COLUMNS = {
     "tensor pipe": "tensor pipe, %",
     "shared memory": "shared-memory pipe, %",
     "L2": "L2, %",
-}
-# Nsight Compute's names for what a warp waits for, in words (Profiling Guide, "Warp Stall Reasons").
-WAITS = {
-    "wait": "a fixed number of clocks",
-    "math_pipe_throttle": "the tensor or math pipe",
-    "short_scoreboard": "data from shared memory",
-    "long_scoreboard": "data from L1, L2 or memory",
-    "barrier": "the other warps at a barrier",
-    "mio_throttle": "the queue to shared memory",
-    "lg_throttle": "the queue to L1",
-    "dispatch_stall": "the dispatcher",
-    "not_selected": "its turn: another warp went",
-    "no_instruction": "the next instruction",
 }
 
 

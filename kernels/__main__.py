@@ -120,7 +120,7 @@ def run_compare(options) -> int:
 
 
 def run_limits(options) -> int:
-    from .limits import METRICS, record_limits, recorded_limits
+    from .limits import METRICS, analysis, record_limits, recorded_limits
     from .machine import gpu
 
     if gpu() is not None:
@@ -132,6 +132,8 @@ def run_limits(options) -> int:
         [row["rung"], *("" if row[m] is None else f"{row[m]:.4g}" for m in METRICS)] for row in rows
     ]
     print(table(["rung", *METRICS], cells))
+    for row in rows:
+        print(analysis(row))
     return 0
 
 

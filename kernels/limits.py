@@ -43,11 +43,32 @@ METRICS = {
     "bytes of DRAM": "dram__bytes.sum",
     "warps resident, %": "sm__warps_active.avg.pct_of_peak_sustained_active",
 }
+# What can be full, in words.
+PARTS = {
+    "issue slots used, %": "issue slots",
+    "FMA pipe, %": "FMA pipe",
+    "tensor pipe, %": "tensor pipe",
+    "shared-memory pipe, %": "path to shared memory",
+    "L2, %": "L2",
+}
 # Average warps waiting for this reason at each issue; "selected" is the one that issues.
 STALLS = (
     "selected", "wait", "math_pipe_throttle", "short_scoreboard", "long_scoreboard", "barrier",
     "mio_throttle", "lg_throttle", "dispatch_stall", "not_selected", "no_instruction",
 )  # fmt: skip
+# Nsight Compute's names for what a warp waits for, in words (Profiling Guide, "Warp Stall Reasons").
+WAITS = {
+    "wait": "a fixed number of clocks",
+    "math_pipe_throttle": "the tensor or math pipe",
+    "short_scoreboard": "data from shared memory",
+    "long_scoreboard": "data from L1, L2 or memory",
+    "barrier": "the other warps at a barrier",
+    "mio_throttle": "the queue to shared memory",
+    "lg_throttle": "the queue to L1",
+    "dispatch_stall": "the dispatcher",
+    "not_selected": "its turn: another warp went",
+    "no_instruction": "the next instruction",
+}
 STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 
@@ -64,8 +85,27 @@ def limits(rungs: Iterable[str] | None = None, size: tuple[int, int, int] = SIZE
         stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in STALLS}
         row = {label: values.get(metric) for label, metric in METRICS.items()}
         row["milliseconds"] = row["milliseconds"] / 1e6  # ncu's base unit is the nanosecond
-        rows.append({"rung": name, "size": list(size), "config": macros, **row, "stalls": stalls})
+        found = {"rung": name, "size": list(size), "config": macros, **row, "stalls": stalls}
+        rows.append({**found, "analysis": analysis(found)})
     return rows
+
+
+def analysis(row: dict) -> str:
+    """What the counters of one row say limits the kernel: which part of the machine is fullest, and
+    what a warp waits for between two instructions.
+    """
+    parts = {words: row[metric] for metric, words in PARTS.items() if row[metric] is not None}
+    busy = sorted(parts.items(), key=lambda part: -part[1])
+    waits = {WAITS[reason]: n for reason, n in row["stalls"].items() if reason in WAITS and n}
+    issue = sum(clocks for clocks in row["stalls"].values() if clocks)
+    longest = sorted(waits.items(), key=lambda wait: -wait[1])[:2]
+    return (
+        f"{row['rung']}: busy are "
+        + ", ".join(f"{words} {percent:.0f}%" for words, percent in busy)
+        + f". A warp issues every {issue:.1f} clocks; meanwhile it waits for "
+        + " and for ".join(f"{words} ({clocks:.1f})" for words, clocks in longest)
+        + f". Of the warps that a multiprocessor can hold, {row['warps resident, %']:.0f}% are there."
+    )
 
 
 def _count(name: str, size: tuple[int, int, int], macros: dict) -> dict[str, float]:

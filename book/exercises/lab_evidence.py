@@ -161,7 +161,7 @@ def at_full_size(*sources: str) -> None:
     gpu = live() if sources == LADDER else kernels.gpu()
     kept = recorded()
     if gpu is not None:
-        print(f"On this {gpu.name}, {date.today()}:\n\n{run(*sources, machine='gpu')}")
+        print(f"On {gpu.name}, {date.today()}:\n\n{run(*sources, machine='gpu')}")
     elif sources != LADDER or kept is None:
         print("No GPU here.")
     else:
