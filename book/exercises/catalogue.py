@@ -381,10 +381,10 @@ EXERCISES = (
     ),
     Exercise(
         "transpose_tile", BANKS, "Transpose without conflicts", 15,
-        "The tile is written by rows and read by columns. A 32 x 32 tile takes 1,056 wavefronts; the goal is 64.",
+        "The tile is written by rows and read by columns. A 32 x 32 tile takes 1,056 wavefronts.",
         (
             "A column's elements are `PITCH` words apart. Which banks are 0, 32, 64, 96 ...?",
-            "Any odd pitch will do. With an XOR, use it on both sides: `tile[r * 32 + (tx ^ r)]`.",
+            "Any odd pitch from 33 on will do. With an XOR, use it on both sides: `tile[r * 32 + (tx ^ r)]`.",
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
         "bytes, so no alignment is lost.",
