@@ -215,7 +215,7 @@ class Decoder:
 
     def step(self, item: Instruction, bind: Binder):
         factory = self.opcodes.get(item.parts[0])
-        if factory is None:
+        if factory is None or any(isinstance(x, Address) and x.further for x in item.operands):
             raise Unsupported(f"{item.opcode} is not supported", item.line, item.text)
         try:
             step = factory(item, bind)

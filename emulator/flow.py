@@ -196,8 +196,8 @@ def _rename(operand, names: dict[str, str]):
             return Reg(names.get(name, name))
         case Symbol(name, offset):
             return Symbol(names.get(name, name), offset)
-        case Address(base, offset):
-            return Address(_rename(base, names), offset)
+        case Address(base, offset, further):
+            return Address(_rename(base, names), offset, further)
         case Vector(items):
             return Vector(tuple(_rename(item, names) for item in items))
         case Group(items):

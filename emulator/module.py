@@ -10,6 +10,7 @@ import numpy as np
 
 from .barriers import Barrier
 from .decode import PARAM_ADDRESS, Code, Decoder
+from .errors import Unsupported
 from .machine import Chunk
 from .memory import SHARED_LIMIT, AddressSpace, Buffer
 from .opcodes import OPCODES
@@ -88,6 +89,9 @@ class Module:
         return function
 
     def _decode(self, function: Function) -> Code:
+        if np.prod(function.cluster) > 1:
+            raise Unsupported("a cluster of more than one block is not supported", function.line,
+                              ".reqnctapercluster " + ", ".join(map(str, function.cluster)))  # fmt: skip
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
         return Decoder(self.program, function, addresses, OPCODES, Barrier).decode()
 

@@ -37,10 +37,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`[base + offset]`; base is a Reg, a Symbol or None for an absolute address."""
+    """`[base + offset]`; base is a Reg, a Symbol or None for an absolute address.
+
+    `further` is what follows a comma: a sampler and coordinates. No instruction here takes any.
+    """
 
     base: Reg | Symbol | None
     offset: int = 0
+    further: tuple = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,7 @@ class Function:
     targets: dict[str, tuple[str, ...]]  # .branchtargets lists
     reqntid: tuple[int, int, int] | None
     maxntid: tuple[int, int, int] | None
+    cluster: tuple[int, int, int]  # .reqnctapercluster: blocks of a cluster
     line: int
 
 

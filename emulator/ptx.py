@@ -362,7 +362,7 @@ class _Parser:
                 token = self.next()
                 if token[0].isdigit():
                     numbers.append(_integer(token))
-            if word in ("maxntid", "reqntid"):
+            if word in ("maxntid", "reqntid", "reqnctapercluster"):
                 limits[word] = tuple([*numbers, 1, 1, 1][:3])
             elif word == "pragma":
                 self.accept(";")
@@ -373,7 +373,8 @@ class _Parser:
         body.block(scope)
         self.functions[name] = Function(
             name, is_entry, params, results, tuple(body.items), registers, tuple(body.variables),
-            body.targets, limits.get("reqntid"), limits.get("maxntid"), line,
+            body.targets, limits.get("reqntid"), limits.get("maxntid"),
+            limits.get("reqnctapercluster", (1, 1, 1)), line,
         )  # fmt: skip
 
     def declare(self, scope: _Scope, name: str) -> str:
@@ -582,7 +583,7 @@ class _Body:
         p.next()
         if word == "[":
             base, offset = None, 0
-            parts = []
+            parts, further = [], []
             while not p.accept("]"):
                 if p.accept("+"):
                     continue
@@ -590,8 +591,8 @@ class _Body:
                     offset -= _integer(p.next())
                 elif p.tokens[p.at][0] == "int":
                     offset += _integer(p.next())
-                elif p.accept(","):
-                    p.fail("tensor and texture coordinates are not supported")
+                elif p.accept(","):  # a sampler, coordinates of a texture, surface or tensor
+                    further.append(self.operand(scope))
                 else:
                     parts.append(self.name_operand(scope, p.next()))
             if len(parts) > 1:
@@ -600,7 +601,7 @@ class _Body:
                 base = parts[0]
                 if isinstance(base, Symbol):
                     base, offset = Symbol(base.name), offset + base.offset
-            return Address(base, offset)
+            return Address(base, offset, tuple(further))
         if word in ("{", "("):
             close = "}" if word == "{" else ")"
             items = []

@@ -206,6 +206,33 @@ def test_unsupported_instructions_are_refused_when_their_entry_is_used():
         module.launch("bad", 1, 32, [])
 
 
+@pytest.mark.parametrize("refused", [
+    "tex.2d.v4.f32.f32 {%f,%f,%f,%f}, [image, {%f,%f}]",
+    "tex.2d.v4.f32.f32 {%f,%f,%f,%f}, [image, sampler, {%f,%f}]",
+    "suld.b.1d.b32.trap {%a}, [image, {%a}]",
+    "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%d], [%d, {%a}], [%d]",
+    "ld.global.b32 %a, [%d, 4]",
+])  # fmt: skip
+def test_coordinates_are_refused_with_the_instruction_that_has_them(refused):
+    text = HEAD + (
+        ".global .texref image;\n.global .samplerref sampler;\n.entry good() { ret; }\n"
+        f".entry bad() {{ .reg .b32 %a; .reg .f32 %f; .reg .b64 %d;\n {refused};\n}}"
+    )
+    module = emulator.Module(text)
+    module.launch("good", 1, 32, [])
+    with pytest.raises(
+        emulator.Unsupported, match=rf"PTX line 8: {refused.split()[0]} is not supp"
+    ):
+        module.launch("bad", 1, 32, [])
+
+
+def test_a_cluster_of_several_blocks_is_refused():
+    entry = ".entry k() .explicitcluster .reqnctapercluster {}, 1, 1 {{ ret; }}"
+    emulator.Module(HEAD + entry.format(1)).launch("k", 2, 32, [])
+    with pytest.raises(emulator.Unsupported, match=r"PTX line 4: a cluster of more than one block"):
+        emulator.Module(HEAD + entry.format(2)).launch("k", 2, 32, [])
+
+
 @pytest.mark.parametrize("text, line", [
     ("nonsense", 1),
     (HEAD + ".entry k() { add.s32 %r1, %r2; }", 4),
