@@ -1,5 +1,5 @@
 // The PTX instructions that C++ has no name for, one wrapper each, shared by every rung that needs them.
-// Section numbers are those of the PTX ISA 8.5; below the architecture that an instruction needs, its wrapper
+// Section numbers are those of the PTX ISA 9; below the architecture that an instruction needs, its wrapper
 // does the same work in another way, so that one kernel source serves sm_75 and everything after it.
 #pragma once
 #include <cuda_fp16.h>
