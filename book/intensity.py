@@ -6,6 +6,7 @@ those of stores with M N.
 """
 
 from functools import cache
+from math import ceil
 
 import figures
 import kernels
@@ -33,7 +34,7 @@ def tflops(rung: str) -> float:
 
 @cache
 def asked(rung: str) -> float:
-    """Operations a byte that the SMs ask of global memory in a product of 4096 x 4096 x 4096."""
+    """Operations a byte that the SMs ask of global memory in a product of 4096 x 4096 x 4096, padded to whole tiles."""
     found, macros = kernels.find(rung), setting(rung)
     m, n = (max(128, macros.get(side, 1)) for side in ("BM", "BN"))
     k = max(64, macros.get("BK", 1))
@@ -44,8 +45,8 @@ def asked(rung: str) -> float:
             stores += one.global_sectors
         else:
             loads += one.global_sectors
-    scale = SIZE * SIZE / (m * n)
-    return 2 * SIZE**3 / (SECTOR * scale * (loads * SIZE / k + stores))
+    tiles, steps = ceil(SIZE / m) * ceil(SIZE / n), ceil(SIZE / k)
+    return 2 * SIZE**3 / (SECTOR * tiles * (loads * steps + stores))
 
 
 def moved(rung: str, place: str) -> float:
