@@ -25,9 +25,11 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "03_tiles_in_shared_memory": [
         'machine, size = (kernels.gpu().name, 1024) if kernels.gpu() else ("emulator", 128)',
         'timing.compare(["naive", "tiled"])',
+        'from_l2 = limits.row("naive")["bytes from L2"]',
     ],
     "04_more_work_a_thread": [
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
+        'limits.show("tiled", "coarsened_2d")',
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
     ],
     "05_wide_accesses": [
