@@ -1,8 +1,8 @@
 """How cuBLAS looks to a stopwatch that starts too early: start-up and page migration, timed as GEMM.
 
 The "CUDA GEMMS" post times one call, with the handle made inside the timed region and the matrices
-in managed memory that the host has just filled. `measure` takes the same steps one by one, in a
-fresh process, and then times the call alone.
+in managed memory, where the host has just filled C with zeros. `measure` takes such steps one by
+one, in a fresh process, with all three matrices filled by the host, and then times the call alone.
 """
 
 from __future__ import annotations
