@@ -409,7 +409,7 @@ EXERCISES = (
         "Blocks run in order of their index, many at once. Visiting C's tiles in bands of `GROUP` rows lets the blocks that "
         "run together share rows of A and columns of B in L2. Give each block its tile.",
         (
-            "A band of GROUP rows has `GROUP * tiles_n` tiles. Which band is a block in, and the how manyth of the band?",
+            "A band of GROUP rows has `GROUP * tiles_n` tiles. Which band is a block in, and which of the band's blocks is it?",
             "Within a band, the row runs fastest. The last band may have fewer rows: divide by its own number of rows.",
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
@@ -428,8 +428,8 @@ EXERCISES = (
             "Four rows of A and four columns of B, from shared memory into registers, give sixteen products.",
             "`As` is stored transposed, so that both are one float4: 8 values read, 16 multiply-adds done.",
         ),
-        "Per step of k a thread reads two float4s and does sixteen multiply-adds: two operations a byte and more than "
-        "one output a thread can ever have. Wider tiles go further; the next rungs show where that ends.",
+        "Per step of k a thread reads two float4s and does sixteen multiply-adds: one operation for each byte, four times "
+        "as many as with one output a thread. Wider tiles go further; the ladder's rungs show where that ends.",
         cases=products(((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,)),
         goals=(Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),),
         race=Race("coarsened_1d", 2048),
