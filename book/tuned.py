@@ -24,6 +24,23 @@ def best_by(rung: str, macro: str) -> dict[int, dict]:
     return dict(sorted(found.items()))
 
 
+def at(rung: str, **macros: int) -> dict:
+    """The fastest measured row of a rung among those with these values of its macros.
+
+    FileNotFoundError where nothing was recorded, KeyError where no such setting was measured.
+    """
+    rows = [
+        row
+        for row in _recorded()["rows"]
+        if row["rung"] == rung
+        and row["tflops"]
+        and macros.items() <= row["macros"].items()
+    ]
+    if not rows:
+        raise KeyError(f"{rung} was not measured with {macros}")
+    return max(rows, key=lambda row: row["tflops"])
+
+
 def show(rung: str, macro: str) -> None:
     """Prints the fastest measured setting for each value of one macro."""
     arch = _recorded()["machine"]["arch"]

@@ -257,14 +257,15 @@ EXERCISES = (
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
-        "Tiles arrive through `cp.async` in two buffers. The kernel waits for its copies, yet reads what others copied, and "
-        "refills what others may still read. Mend both.",
+        "Tiles arrive through `cp.async` in two buffers. The kernel waits for its copies, but not for the last; it reads what "
+        "others copied, and refills what others may still read. Mend all three.",
         (
             "`cp_async_wait<0>()` waits for the calling thread's own copies. Who copied the element that you read?",
             "One barrier a turn is enough: after the wait, before the next fetch. What does it order, backwards and forwards?",
         ),
-        "The wait makes a thread's own copies visible to itself; the barrier after it makes everyone's visible to all. The "
-        "same barrier also proves that the buffer about to be filled, read in the turn before, has been read by all.",
+        "The wait makes a thread's own copies visible to itself, the last one too, now that it leaves none under way; the "
+        "barrier after it makes everyone's visible to all. The same barrier also proves that the buffer about to be filled, "
+        "read in the turn before, has been read by all.",
         cases=_reverse,
     ),
     Exercise(

@@ -35,6 +35,13 @@ def test_each_value_has_its_fastest_row(recorded, capsys):
     ]
 
 
+def test_the_fastest_row_with_these_macros(recorded):
+    assert tuned.at("pipe", STAGES=3, BM=64)["tflops"] == 9.0
+    assert tuned.at("pipe")["tflops"] == 9.0
+    with pytest.raises(KeyError, match="other"):
+        tuned.at("other", STAGES=3)
+
+
 def test_what_was_not_recorded_is_named(recorded, tmp_path):
     with pytest.raises(KeyError, match="DEPTH"):
         tuned.best_by("pipe", "DEPTH")

@@ -1,5 +1,5 @@
 // Each block reverses its 512 floats, tile by tile of 128, through two shared
-// buffers that cp.async fills ahead of time. It has two races.
+// buffers that cp.async fills ahead of time. It has three races.
 #include "ptx.cuh"
 
 extern "C" __global__ void mend_pipeline(const float* in, float* out) {
