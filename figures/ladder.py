@@ -127,12 +127,7 @@ def ladder(
                 canvas.text(place(limit) + 6, y + pitch / 2, label, size=11, color=style.MUTED)
         rival = _cublas(row)
         if rival and not _is_library(row):
-            canvas.line(
-                (place(rival), y + 2), (place(rival), y + pitch - 2), color=style.CARD, lw=5, z=3
-            )
-            canvas.line(
-                (place(rival), y + 2), (place(rival), y + pitch - 2), color=style.INK, lw=2.2, z=4
-            )
+            _tick(canvas, place(rival), y + 2, y + pitch - 2, ahead=row["tflops"] >= rival)
         canvas.text(names + 44, y + pitch / 2, _plain(row["tflops"]), size=12, ha="right")
         if rival and not _is_library(row):
             share = f"{row['tflops'] / rival:.0%}"
@@ -196,11 +191,16 @@ def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
             ends = (place(limit), y + 17), (place(limit), y + 31)
             canvas.line(*ends, color=color, lw=1.6, dash=(4, 3), z=2)
         if rival:
-            ends = (place(rival), y + 16), (place(rival), y + 30)
-            canvas.line(*ends, color=style.CARD, lw=5, z=3)
-            canvas.line(*ends, color=style.INK, lw=2.2, z=4)
+            _tick(canvas, place(rival), y + 16, y + 30, ahead=row["tflops"] >= rival)
     canvas.line((left, 0), (left, bottom), color=style.MUTED, lw=1.2, z=2)
     return canvas.figure()
+
+
+def _tick(canvas: Canvas, x: float, top: float, bottom: float, ahead: bool) -> None:
+    """cuBLAS beside a bar: with air to both sides, unless the bar is ahead, whose end is to be seen."""
+    if not ahead:
+        canvas.line((x, top), (x, bottom), color=style.CARD, lw=5, z=3)
+    canvas.line((x, top), (x, bottom), color=style.INK, lw=2.2, z=4)
 
 
 def _ladder_title(best) -> str:
