@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from . import bench
 from .errors import EmulatorError
 from .module import Module
-from .trace import COLUMNS, Trace
+from .trace import Trace
 
 DTYPES = {
     **{f"{kind}{bits}": f"{'iu'[kind == 'u']}{bits // 8}" for kind in "us" for bits in (8, 16, 32, 64)},
@@ -22,12 +24,15 @@ ARGUMENT = """an argument, one for each parameter, in order:
 
 
 def extents(text: str) -> tuple[int, ...]:
+    """ "16x16" or "16,16"."""
+    if not re.fullmatch(r"\d+([x,]\d+){0,2}", text):
+        raise argparse.ArgumentTypeError(f"{text}: one to three numbers, as in 4 or 16x16")
     return tuple(int(part) for part in re.split("[x,]", text))
 
 
 def argument(text: str):
     """`TYPE=VALUE` or `TYPE[SHAPE]=WHAT` as a NumPy scalar or array. Raises ValueError."""
-    match = re.fullmatch(r"(\w+)(?:\[([\d,x]+)\])?(?:=(.+))?", text)
+    match = re.fullmatch(r"(\w+)(?:\[(\d+(?:[,x]\d+)*)\])?(?:=(.+))?", text)
     if not match or match[1] not in DTYPES:
         raise ValueError(
             f"--arg {text}: expected TYPE=VALUE or TYPE[SHAPE]=WHAT, TYPE one of {', '.join(DTYPES)}"
@@ -36,70 +41,121 @@ def argument(text: str):
     if shape is None:
         if what is None:
             raise ValueError(f"--arg {text}: a scalar needs a value")
-        return dtype.type(float(what) if dtype.kind == "f" else int(what, 0))
-    shape = extents(shape)
+        return scalar(text, dtype, what)
+    try:
+        return array(text, dtype, tuple(int(part) for part in re.split("[x,]", shape)), what)
+    except MemoryError as problem:
+        raise ValueError(f"--arg {text}: {problem}") from None
+
+
+def scalar(text: str, dtype: np.dtype, what: str):
+    """A NumPy scalar. ValueError for what is no number, or does not fit."""
+    try:
+        number = float(what) if dtype.kind == "f" else int(what, 0)
+    except ValueError:
+        kind = "a number" if dtype.kind == "f" else "an integer"
+        raise ValueError(f"--arg {text}: {what} is not {kind}") from None
+    try:
+        with np.errstate(over="raise"):
+            return dtype.type(number)
+    except (OverflowError, FloatingPointError):
+        raise ValueError(f"--arg {text}: {what} does not fit {dtype}") from None
+
+
+def array(text: str, dtype: np.dtype, shape: tuple[int, ...], what: str | None) -> np.ndarray:
+    """An array filled with `what`, or loaded. ValueError where it cannot be."""
     if what is None or what == "zeros":
         return np.zeros(shape, dtype)
     if what == "ones":
         return np.ones(shape, dtype)
     if what == "arange":
-        return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
-    if what.split(":")[0] == "random":
-        rng = np.random.default_rng(int(what.partition(":")[2] or 0))
+        held = np.arange(math.prod(shape)).reshape(shape)
+        largest = float((np.finfo if dtype.kind == "f" else np.iinfo)(dtype).max)
+        if held.size - 1 > largest:
+            raise ValueError(f"--arg {text}: {held.size - 1} does not fit {dtype}")
+        return held.astype(dtype)
+    if random := re.fullmatch(r"random(?::(\d+))?", what):
+        rng = np.random.default_rng(int(random[1] or 0))
         if dtype.kind == "f":
             return rng.standard_normal(shape).astype(dtype)
         return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-    loaded = np.ascontiguousarray(np.load(what))
-    if loaded.dtype != dtype or loaded.size != np.prod(shape):
+    try:
+        loaded = np.load(what)
+    except FileNotFoundError:
+        raise ValueError(
+            f"--arg {text}: {what} is neither zeros, ones, arange, random[:SEED] nor a file"
+        ) from None
+    except (OSError, ValueError, EOFError):
+        raise ValueError(f"--arg {text}: {what} is not a .npy file") from None
+    if not isinstance(loaded, np.ndarray):
+        raise ValueError(f"--arg {text}: {what} holds several arrays; save one with np.save")
+    if loaded.dtype != dtype or loaded.size != math.prod(shape):
         raise ValueError(f"--arg {text}: {what} holds {loaded.dtype} {loaded.shape}")
-    return loaded
+    return np.ascontiguousarray(loaded)
+
+
+def number_of(word: str, text: str, args: list) -> int:
+    """The number of an argument, as --show and --save name it. Raises ValueError."""
+    if not text.isdigit() or int(text) >= len(args):
+        there = f"0 to {len(args) - 1}" if args else "none"
+        raise ValueError(f"{word} {text}: no such argument; there are {there}")
+    return int(text)
+
+
+def saving(text: str, args: list) -> tuple[int, str]:
+    """`N=FILE`, checked before the launch, so that no result is lost. Raises ValueError."""
+    number, _, path = text.partition("=")
+    if not path:
+        raise ValueError(f"--save {text}: expected N=FILE, as in 2=c.npy")
+    if not Path(path).resolve().parent.is_dir() or Path(path).is_dir():
+        raise ValueError(f"--save {text}: no file can be written at {path}")
+    return number_of("--save", number, args), path
 
 
 def report(trace: Trace, by_instruction: bool) -> str:
     """The trace as a table: by source line, or by PTX instruction."""
-    lines = trace.by_line()
+    lines, columns = trace.by_line(), trace.columns
     if by_instruction or not lines:
-        rows = [(f"{row.ptx_line}: {row.text}", {name: getattr(row, name) for name in COLUMNS})
+        rows = [(f"{row.ptx_line}: {row.text}", {name: getattr(row, name) for name in columns})
                 for row in trace.instructions]  # fmt: skip
     else:
         rows = [(f"line {line}", sums) for line, sums in lines.items()]
-    head = [("where", dict(zip(COLUMNS, COLUMNS, strict=True)))]
-    total = [("total", {name: trace.total(name) for name in COLUMNS})]
+    head = [("where", dict(zip(columns, columns, strict=True)))]
+    total = [("total", {name: trace.total(name) for name in columns})]
     wide = min(60, max(len(name) for name, _ in [*rows, *total]))
-    widths = {name: max(len(name), len(str(total[0][1][name]))) for name in COLUMNS}
+    widths = {name: max(len(name), len(str(total[0][1][name]))) for name in columns}
     return "\n".join(
         f"{name[:wide]:{wide}} "
-        + " ".join(f"{sums[column]!s:>{widths[column]}}" for column in COLUMNS)
+        + " ".join(f"{sums[column]!s:>{widths[column]}}" for column in columns)
         for name, sums in [*head, *rows, *total]
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    with open(options.file) as file:
-        module = Module(file.read())
+    module = Module(Path(options.file).read_bytes())
     entry = options.entry or (module.entries[0] if len(module.entries) == 1 else None)
     if entry is None:
         raise ValueError(f"--entry: one of {', '.join(module.entries) or '(none)'}")
     args = [argument(text) for text in options.arg]
-    blocks = [extents(text) for text in options.only] or None
+    shown = [number_of("--show", text, args) for text in options.show]
+    saved = [saving(text, args) for text in options.save]
     trace = module.launch(
         entry,
         options.grid,
         options.block,
         args,
         options.shared,
-        blocks=blocks,
+        blocks=options.only or None,
         count=not options.no_count,
     )
     print(trace)
     print(report(trace, options.instructions))
     for hazard in trace.hazards:
         print(f"hazard: {hazard}")
-    for text in options.save:
-        number, _, path = text.partition("=")
-        np.save(path, args[int(number)])
-    for text in options.show:
-        print(f"argument {text}:\n{args[int(text)]}")
+    for number, path in saved:
+        np.save(path, args[number])
+    for number in shown:
+        print(f"argument {number}:\n{args[number]}")
     return 1 if trace.hazards else 0
 
 
@@ -116,6 +172,7 @@ def main(words: list[str] | None = None) -> int:
     one.add_argument("--shared", type=int, default=0, help="bytes of dynamic shared memory")
     one.add_argument(
         "--only",
+        type=extents,
         action="append",
         default=[],
         help="run this block only, as in 0x3; may be repeated",

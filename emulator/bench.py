@@ -109,6 +109,8 @@ def numba_rate() -> float | None:
 
 def table(size: int = 256) -> str:
     """What `python -m emulator bench` prints."""
+    if size < 128 or size % 128:
+        raise ValueError(f"size {size}: the kernels measured here need a multiple of 128")
     rows, numba = measure(size), numba_rate()
     lines = [
         f"{'kernel':26} {'size':>6} {'seconds':>8} {'multiply-adds/s':>16} {'ratio to Numba simulator':>25}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from .barriers import Barrier
 from .decode import PARAM_ADDRESS, Code, Decoder
-from .errors import Unsupported
+from .errors import PtxError, Unsupported
 from .machine import Chunk
 from .memory import SHARED_LIMIT, AddressSpace, Buffer
 from .opcodes import OPCODES
@@ -35,7 +35,14 @@ class Module:
 
     def __init__(self, ptx: str | bytes):
         if isinstance(ptx, bytes):
-            ptx = ptx.decode()
+            try:
+                ptx = ptx.decode()
+            except UnicodeDecodeError:
+                raise PtxError(
+                    "this is not PTX but binary data (a cubin, say); PTX is text"
+                ) from None
+        if not isinstance(ptx, str):
+            raise TypeError(f"a module is the text of its PTX, not {type(ptx).__name__}")
         self.program = parse(ptx.rstrip("\0"))
         self._codes: dict[str, Code] = {}
         self._memory = AddressSpace()
@@ -129,10 +136,49 @@ class Module:
 
 
 def _triple(extents, what: str) -> tuple[int, int, int]:
-    values = (extents,) if isinstance(extents, int | np.integer) else tuple(extents)
-    if not 1 <= len(values) <= 3 or any(int(v) != v or v < 1 for v in values):
+    values = _whole_numbers(extents)
+    if values is None or not 1 <= len(values) <= 3 or min(values) < 1:
         raise ValueError(f"{what} is one to three positive integers, not {extents!r}")
-    return tuple(int(v) for v in (*values, 1, 1)[:3])
+    return (*values, 1, 1)[:3]
+
+
+def _whole_numbers(values) -> tuple[int, ...] | None:
+    """An integer, or several, as a tuple of integers; None where there is anything else."""
+    try:
+        values = np.atleast_1d(np.asarray(values)).tolist()
+    except ValueError:  # rows of different lengths
+        return None
+    fine = all(isinstance(v, int) or (isinstance(v, float) and v.is_integer()) for v in values)
+    return tuple(int(v) for v in values) if fine else None
+
+
+def _check_array(array: np.ndarray, where: str) -> None:
+    """TypeError or ValueError for an array whose bytes are not what a kernel would take them for."""
+    dtype = array.dtype
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{where}: a kernel cannot see a mask; pass array.filled(...)")
+    if dtype.hasobject or dtype.kind in "UmM":
+        raise TypeError(f"{where}: an array of {dtype} has no meaning for a kernel; pass numbers")
+    if not dtype.isnative:
+        raise ValueError(
+            f"{where}: {dtype} has its bytes in the other order; "
+            "pass array.astype(array.dtype.newbyteorder('='))"
+        )
+
+
+def _float(number, size: int, where: str) -> bytes:
+    """A Python number as a float of `size` bytes. ValueError for a finite one that would be infinite."""
+    kind = np.dtype(f"f{size}")
+    try:
+        with np.errstate(over="ignore"):
+            value = kind.type(float(number))
+    except OverflowError:
+        value = kind.type(np.inf)
+    if np.isinf(value) and number not in (np.inf, -np.inf):
+        raise ValueError(
+            f"{where}: {float(number) if number < 1e300 else 'this'} does not fit {kind}"
+        )
+    return value.tobytes()
 
 
 class Launch:
@@ -143,6 +189,11 @@ class Launch:
     ):
         self.module, self.code, self.grid, self.block = module, code, grid, block
         self.counting = count
+        for what, number in (("shared_bytes", shared_bytes), ("record", record)):
+            if not isinstance(number, int | np.integer):
+                raise TypeError(f"{what} is an integer, not {number!r}")
+        if record < 0:
+            raise ValueError(f"record is how many warp executions to keep: 0 or more, not {record}")
         self._check_shape(shared_bytes)
         self.dynamic_bytes = int(shared_bytes)
         self.shared_bytes = code.shared_static + self.dynamic_bytes
@@ -194,6 +245,8 @@ class Launch:
     def _bind(self, args) -> bytes:
         """The parameter bytes; maps every array."""
         params = self.code.params
+        if not isinstance(args, Sequence) or isinstance(args, str | bytes):
+            raise TypeError(f"args is a list, one for each parameter, not {type(args).__name__}")
         if len(args) != len(params):
             raise TypeError(
                 f"{self.code.function.name} takes {len(params)} arguments, not {len(args)}"
@@ -211,6 +264,7 @@ class Launch:
         if isinstance(arg, np.ndarray):
             if size != 8:
                 raise TypeError(f"{where} is {size} bytes, by value; an array is a pointer")
+            _check_array(arg, where)
             if not arg.flags.c_contiguous:
                 raise ValueError(
                     f"{where}: arrays must be C-contiguous; pass np.ascontiguousarray(...)"
@@ -220,7 +274,8 @@ class Launch:
             for known, buffer in mapped:
                 if known is arg:
                     return buffer.start.to_bytes(8, "little")
-            flat = arg.reshape(-1).view(np.uint8) if arg.size else np.zeros(0, np.uint8)
+            plain = np.asarray(arg)  # a matrix stays a matrix when it is reshaped
+            flat = plain.reshape(-1).view(np.uint8) if arg.size else np.zeros(0, np.uint8)
             buffer = self.space.add(f"argument {number}", flat)
             mapped.append((arg, buffer))
             return buffer.start.to_bytes(8, "little")
@@ -237,7 +292,7 @@ class Launch:
             return raw
         if isinstance(arg, bool | int | float) and size == WIDTHS[kind]:
             if kind[0] == "f":
-                return np.dtype(f"f{size}").type(arg).tobytes()
+                return _float(arg, size, where)
             if isinstance(arg, float):
                 raise TypeError(
                     f"{where} takes {_KINDS[kind[0]]}; pass np.float32(...), not a Python float"
@@ -286,14 +341,20 @@ class Launch:
         if blocks is None:
             index = np.arange(gx * gy * gz)
             return np.stack([index % gx, index // gx % gy, index // (gx * gy)], axis=1)
+        if isinstance(blocks, str) or not isinstance(blocks, Iterable):
+            raise TypeError(f"blocks is a list of blocks, [(x, y, z), ...], not {blocks!r}")
         chosen = np.array([_coordinate(block) for block in blocks], np.int64).reshape(-1, 3)
         if len(chosen) == 0:
             raise ValueError("blocks: none were chosen")
         if (chosen < 0).any() or (chosen >= self.grid).any():
             raise ValueError(f"blocks: {chosen.tolist()} are not all inside grid {self.grid}")
+        if len(np.unique(chosen, axis=0)) < len(chosen):
+            raise ValueError(f"blocks: {chosen.tolist()} name a block twice; a block runs once")
         return chosen
 
 
 def _coordinate(block) -> tuple[int, int, int]:
-    values = (block,) if isinstance(block, int | np.integer) else tuple(block)
-    return tuple(int(v) for v in (*values, 0, 0)[:3])
+    values = _whole_numbers(block)
+    if values is None or not 1 <= len(values) <= 3:
+        raise ValueError(f"blocks: a block is one to three integers, (x, y, z), not {block!r}")
+    return (*values, 0, 0)[:3]

@@ -663,4 +663,9 @@ def _join(tokens: list[tuple[str, str, int]]) -> str:
 
 def parse(text: str) -> Program:
     """A whole PTX module. Raises PtxError, which names the PTX line."""
-    return _Parser(text).program()
+    parser = _Parser(text)
+    try:
+        return parser.program()
+    except IndexError:  # it read past the last word
+        parser.at = len(parser.tokens) - 1
+        parser.fail("the module ends in the middle of something")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -103,10 +104,17 @@ class Trace:
             raise ValueError("this launch ran with sanitize=False, so nobody looked for hazards")
         return self._hazards
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were counted: all, or those that do not speak of memory."""
+        return COLUMNS if self.counted else COLUMNS[:2]
+
     def total(self, name: str) -> int:
         """The sum of one column over all instructions."""
         if name not in COLUMNS:
             raise ValueError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
+        if name not in self.columns:
+            raise ValueError(f"this launch ran with count=False, so nobody counted its {name}")
         return sum(getattr(row, name) for row in self.instructions)
 
     def rows(self, opcode: str = "", line: int | None = None) -> list[Row]:
@@ -125,6 +133,11 @@ class Trace:
         """
         if isinstance(row, int):
             row = self.instructions[row]
+        in_a_block = -(-math.prod(self.block) // 32)
+        if warp is not None and not 0 <= warp < in_a_block:
+            raise ValueError(f"no warp {warp}: a block of {self.block} has {in_a_block}, from 0")
+        if not self.counted:
+            raise ValueError("this launch ran with count=False, so no accesses were recorded")
         found, occurrences = [], defaultdict(int)
         for sample in row.samples:
             for number in np.flatnonzero(sample.active.reshape(-1, 32).any(axis=1)).tolist():
@@ -163,13 +176,13 @@ class Trace:
         if file is None:
             file = next((row.frames[-1][0] for row in self.instructions if row.frames), None)
         lines: dict[int, dict[str, int]] = defaultdict(
-            lambda: dict.fromkeys((*COLUMNS, "instructions"), 0)
+            lambda: dict.fromkeys((*self.columns, "instructions"), 0)
         )
         for row in self.instructions:
             line = next((at for name, at in row.frames if name == file), None)
             if line is None:
                 continue
-            for name in COLUMNS:
+            for name in self.columns:
                 lines[line][name] += getattr(row, name)
             lines[line]["instructions"] += 1
         return dict(sorted(lines.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -14,16 +15,32 @@ from .table import table
 
 def size(text: str) -> tuple[int, int, int]:
     """ "4096" or "128x256x64"."""
+    if not re.fullmatch(r"\d+(x\d+x\d+)?", text.lower()):
+        raise argparse.ArgumentTypeError(f"{text}: n, or MxNxK, as in 4096 or 128x256x64")
     numbers = [int(n) for n in text.lower().split("x")]
-    if len(numbers) not in (1, 3):
-        raise argparse.ArgumentTypeError(f"{text}: n, or MxNxK")
+    if min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: at least 1")
     return tuple(numbers * 3 if len(numbers) == 1 else numbers)
+
+
+def architectures(text: str) -> list[int]:
+    """ "75,80" or "sm_90"."""
+    if not re.fullmatch(r"(sm_)?\d+(,(sm_)?\d+)*", text):
+        raise argparse.ArgumentTypeError(f"{text}: numbers with commas, as in 80 or 75,80,90")
+    return [int(a.removeprefix("sm_")) for a in text.split(",")]
+
+
+def one(sizes: list | None, default: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The one size of a command that takes one. ValueError for several."""
+    if sizes and len(sizes) > 1:
+        raise ValueError("--size: one size, not several")
+    return sizes[0] if sizes else default
 
 
 def macro(text: str) -> tuple[str, int]:
     """ "BM=64"."""
     name, _, value = text.partition("=")
-    if not value.lstrip("-").isdigit():
+    if not name or not re.fullmatch(r"-?\d+", value):
         raise argparse.ArgumentTypeError(f"{text}: NAME=NUMBER")
     return name, int(value)
 
@@ -100,7 +117,7 @@ def run_tune(options) -> int:
     for name in options.rungs:
         tune(
             name,
-            (options.size or [size("4096")])[0],
+            one(options.size, size("4096")),
             options.arch,
             dict(options.define),
             options.jobs,
@@ -115,7 +132,7 @@ def run_compare(options) -> int:
         run_once(options.once)
         return 0
     names = options.rungs or [name for name, rung in RUNGS.items() if rung.path and rung.exists]
-    compare(names, (options.size or [SIZE])[0], dict(options.define) or None, options.store)
+    compare(names, one(options.size, SIZE), dict(options.define) or None, options.store)
     return 0
 
 
@@ -123,10 +140,14 @@ def run_limits(options) -> int:
     from .limits import METRICS, analysis, record_limits, recorded_limits
     from .machine import gpu
 
+    for name in options.rungs:
+        find(name)
     if gpu() is not None:
         print(record_limits(options.rungs or None))
     stored = recorded_limits()
     rows = [row for row in stored["rows"] if not options.rungs or row["rung"] in options.rungs]
+    if missing := sorted(set(options.rungs) - {row["rung"] for row in rows}):
+        print(f"nothing was recorded of {', '.join(missing)}", file=sys.stderr)
     print(stored["label"])
     cells = [
         [row["rung"], *("" if row[m] is None else f"{row[m]:.4g}" for m in METRICS)] for row in rows
@@ -134,7 +155,7 @@ def run_limits(options) -> int:
     print(table(["rung", *METRICS], cells))
     for row in rows:
         print(analysis(row))
-    return 0
+    return 1 if missing else 0
 
 
 def run_sanitize(options) -> int:
@@ -164,7 +185,10 @@ def arguments() -> argparse.ArgumentParser:
 
     def command(name, run, text, rungs="*"):
         added = commands.add_parser(name, help=text, description=text)
-        added.add_argument("rungs", nargs=rungs, metavar="RUNG", help="all of them unless named")
+        if rungs:
+            added.add_argument(
+                "rungs", nargs=rungs, metavar="RUNG", help="all of them unless named"
+            )
         added.set_defaults(run=run)
         return added
 
@@ -193,7 +217,7 @@ def arguments() -> argparse.ArgumentParser:
         "build", run_build, "registers, shared memory, spills, warnings; no GPU needed"
     )
     building.add_argument(
-        "--arch", type=lambda text: [int(a) for a in text.split(",")], default=list(ARCHITECTURES)
+        "--arch", type=architectures, default=list(ARCHITECTURES), metavar="75,80,..."
     )
     defines(building)
 
@@ -211,7 +235,10 @@ def arguments() -> argparse.ArgumentParser:
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     command(
-        "sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"
+        "sanitize",
+        run_sanitize,
+        "compute-sanitizer beside the emulator; recorded without a GPU",
+        rungs=None,
     )
 
     recording = command("record", run_record, "measure here and write results/<gpu>.json")
@@ -225,7 +252,7 @@ def main(words: list[str] | None = None) -> int:
     options = arguments().parse_args(words)
     try:
         return options.run(options)
-    except (BuildError, UnsupportedGPU, ValueError, FileNotFoundError, ImportError) as error:
+    except (BuildError, UnsupportedGPU, ValueError, OSError, ImportError) as error:
         print(f"kernels {options.command}: {error}", file=sys.stderr)
         return 1
 

@@ -39,6 +39,12 @@ def bench(
     ones, and the table says where and when.
     """
     names = [find(r).name for r in rungs or RUNGS]
+    if wrong := [size for size in sizes if min(_triple(size)) < 1]:
+        raise ValueError(f"size {wrong[0]}: at least 1")
+    if samples < 1:
+        raise ValueError(f"samples {samples}: a median is of at least 1")
+    if file and (not Path(file).resolve().parent.is_dir() or Path(file).is_dir()):
+        raise ValueError(f"no file can be written at {file}")  # now, not after the measurements
     if live() is None:
         rows, label = _recorded_rows(names, sizes)
     else:
@@ -96,6 +102,12 @@ def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
     for size in sizes:
         m, n, k = _triple(size)
         rows += [dict(r) for name in names for r in recording.select(name, m=m, n=n, k=k)]
+    if not rows:
+        there = sorted({r["m"] for r in recording.rows if r["rung"] in names})
+        raise ValueError(
+            f"{why}, and no times of {', '.join(names)} were recorded at this size; there are those at "
+            f"{', '.join(map(str, there)) or 'none'}"
+        )
     return rows, f"{why}: {recording.label}"
 
 

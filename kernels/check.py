@@ -11,10 +11,10 @@ import numpy as np
 
 from . import cpu
 from .accuracy import accuracy
-from .build import Build, normal_arch
+from .build import Build, check_arch, normal_arch
 from .errors import UnsupportedGPU
 from .gemm import gemm
-from .machine import gpu
+from .machine import choose, gpu
 from .rungs import RUNGS, Rung, Types, find
 from .table import table
 
@@ -114,6 +114,12 @@ def check(
     alternate. The error bound is `kernels.accuracy`'s. Prints one table unless `show` is false.
     """
     machines = machines or (("emulator", "gpu") if gpu() else ("emulator",))
+    for machine in machines:
+        choose(machine)
+    if arch is not None:
+        check_arch(normal_arch(arch))
+    if wrong := [_size(size) for size in sizes or () if min(size) < 1]:
+        raise ValueError(f"size {', '.join(wrong)}: M, N and K are at least 1")
     checked = []
     for name in rungs or RUNGS:
         rung = find(name)

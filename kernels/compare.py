@@ -91,8 +91,12 @@ def compare(
     counting = live() is not None and shutil.which("ncu") is not None
     label, stored = ("", {}) if counting else _stored()
     rows = []
-    for name in rungs:
-        rung = find(name)
+    found = [find(name) for name in rungs]
+    if strangers := [rung.name for rung in found if rung.path is None]:
+        raise ValueError(
+            f"{', '.join(strangers)}: not a CUDA kernel of the ladder, nothing to count"
+        )
+    for rung in found:
         values = rung.resolve(macros, gpu().arch if gpu() else None)
         emulated = count_on_emulator(rung, size, values)
         measured = (

@@ -11,7 +11,7 @@ import numpy as np
 from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
-from .machine import choose, gpu
+from .machine import MACHINES, choose, gpu
 from .rungs import Rung, Types, find
 
 LARGEST_INDEX = 2**31 - 1  # the kernels index with int
@@ -75,6 +75,7 @@ def plan(
     here = gpu()
     arch = normal_arch(arch)
     values = rung.resolve(macros, arch)
+    rung.check_needs(values)
     if here and "BLOCKS" in values and "BLOCKS" not in (macros or {}):
         values["BLOCKS"] = here.sms  # a persistent kernel: one block a multiprocessor
     if min(M, N, K) < 1:
@@ -114,7 +115,13 @@ def gemm(
     which shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
+    if macros is not None and not isinstance(macros, Mapping):
+        raise TypeError(f"macros is a mapping, as in {{'BM': 64}}, not {macros!r}")
+    if machine not in MACHINES:
+        raise ValueError(f"no machine {machine!r}: choose auto, gpu or emulator")
+    rung.resolve(macros)
     types = rung.types(macros)
+    alpha, beta = _factor("alpha", alpha), _factor("beta", beta)
     M, N, K = _check(rung, types, A, B, C, beta)
     if rung.machine == "cpu":
         from . import cpu
@@ -151,7 +158,28 @@ def _check_architecture(rung: Rung, arch: str) -> None:
         raise UnsupportedGPU(f"{rung.name} needs sm_{rung.min_arch} or newer, this is sm_{arch}")
 
 
+def _factor(name: str, value) -> float:
+    """alpha or beta. TypeError for what is no number, ValueError for what float32 cannot hold."""
+    if np.ndim(value) or isinstance(value, str | bytes | complex | np.complexfloating):
+        raise TypeError(f"{name} is one real number, not {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, OverflowError):
+        raise TypeError(f"{name} is one real number, not {value!r}") from None
+    if np.isfinite(number) and abs(number) > float(np.finfo(np.float32).max):
+        raise ValueError(f"{name} = {number:g} does not fit float32")
+    return number
+
+
 def _check(rung: Rung, types: Types, A, B, C, beta: float) -> tuple[int, int, int]:
+    for name, array in (("A", A), ("B", B), ("C", C)):
+        if array is None and name == "C":
+            continue
+        if isinstance(array, np.ma.MaskedArray | np.matrix) or not hasattr(
+            array, "__array_function__"
+        ):
+            kind = type(array).__name__
+            raise TypeError(f"{name} is a NumPy or CuPy array, plain and unmasked, not {kind}")
     if A.ndim != 2 or B.ndim != 2 or A.shape[1] != B.shape[0] or 0 in (*A.shape, *B.shape):
         raise ValueError(
             f"A {A.shape} @ B {B.shape}: shapes must be (M, K) and (K, N), all at least 1"
@@ -203,7 +231,8 @@ def _like(given, result):
 
 
 def _pad(xp, array, rows: int, cols: int, copy: bool = False):
-    if array.shape == (rows, cols) and array.flags.c_contiguous:
+    fits = array.shape == (rows, cols) and array.flags.c_contiguous
+    if fits and getattr(array.flags, "writeable", True):  # the emulator takes no read-only buffers
         return array.copy() if copy else array
     padded = xp.zeros((rows, cols), array.dtype)
     padded[: array.shape[0], : array.shape[1]] = array

@@ -7,9 +7,10 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -90,11 +91,14 @@ def parameters(build: Build, entry: str) -> list[Parameter]:
 
 
 def _extent(values, limits, what) -> tuple[int, int, int]:
-    if isinstance(values, int):
-        values = (values,)
-    extent = (*map(int, values), 1, 1)[:3]
-    if len(values) > 3 or any(not 1 <= n <= limit for n, limit in zip(extent, limits, strict=True)):
-        raise ValueError(f"{what} {tuple(values)}: up to three numbers, from 1 to {limits}")
+    given = [values] if isinstance(values, Integral) else values
+    given = [*given] if isinstance(given, Iterable) else [given]
+    fits = 1 <= len(given) <= 3 and all(
+        isinstance(n, Integral) and 1 <= n <= limit for n, limit in zip(given, limits, strict=False)
+    )
+    if not fits:
+        raise ValueError(f"{what} {values!r}: up to three integers, from 1 to {limits}")
+    extent = (*map(int, given), 1, 1)[:3]
     return extent
 
 

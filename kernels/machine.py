@@ -132,13 +132,16 @@ def _version(number: int) -> str:
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
+MACHINES = ("auto", "gpu", "emulator")
+
+
 def choose(machine: str = "auto") -> str:
     """ "gpu" or "emulator" for "auto" and for either name. UnsupportedGPU when "gpu" is asked for
     and none is here.
     """
     from .errors import UnsupportedGPU
 
-    if machine not in ("auto", "gpu", "emulator"):
+    if machine not in MACHINES:
         raise ValueError(f"no machine {machine!r}: choose auto, gpu or emulator")
     if machine == "auto":
         return "gpu" if gpu() else "emulator"

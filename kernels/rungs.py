@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 
@@ -65,6 +66,7 @@ class Rung:
     `variants` maps a macro setting to the fields of `Types` and the macro defaults it changes.
     `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need.
     `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
+    `needs` says in words what settings must fulfil where the source itself does not refuse them.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Rung:
     variants: tuple[tuple[Macros, Mapping], ...] = ()
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     valid: Callable[..., bool] = lambda **_: True
+    needs: Mapping[str, Callable[..., bool]] = field(default_factory=dict)
     fallbacks: tuple[Macros, ...] = ()
     machine: str = "any"
 
@@ -120,12 +123,26 @@ class Rung:
         if unknown:
             known = ", ".join(self.macros) or "none"
             raise ValueError(f"{self.name} has no macro {', '.join(unknown)}; it has {known}")
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise ValueError(f"{self.name}: {name} is an integer, not {value!r}")
+            if name.startswith("HALF_") and value not in (0, 1):
+                raise ValueError(f"{self.name}: {name} is 0 or 1, not {value}")
+            if value < (0 if self.macros[name] == 0 or name == "PAD" else 1):
+                raise ValueError(f"{self.name}: {name} is positive, not {value}")
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
             known = LIMITS.get(int(str(arch).rstrip("af")), LIMITS[75])
             limit = known.shared_per_block - STATIC_RESERVE
             choices = [c for c in choices if self.shared(**c) <= limit] or choices[-1:]
         return choices[0]
+
+    def check_needs(self, macros: Macros) -> None:
+        """ValueError, which says what would be right, for settings that would give wrong answers."""
+        for words, holds in self.needs.items():
+            if not holds(**macros):
+                given = ", ".join(f"{name}={value}" for name, value in macros.items())
+                raise ValueError(f"{self.name} needs {words}; these are {given}")
 
     def types(self, macros: Macros | None = None) -> Types:
         """Number formats under these macros."""
@@ -198,6 +215,25 @@ def warp_tiles_fit(
     )
 
 
+def tiles_nest(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> bool:
+    """Whether warp tiles fill the block's."""
+    return divides(WM, BM) and divides(WN, BN)
+
+
+# What a source does not refuse by itself, in words, and the test of it.
+THREAD_TILES = {
+    "BM to be a multiple of TM, BN of TN": lambda BM, BN, TM, TN=1, **_: BM % TM == BN % TN == 0
+}
+WMMA_TILES = {
+    "BM to be a multiple of WM, BN of WN": tiles_nest,
+    "WM and WN to be multiples of 16": lambda WM, WN, **_: divides(16, WM, WN),
+}
+WMMA_SHARED = {
+    **WMMA_TILES,
+    "BK to be a multiple of 16, PAD of 8": lambda BK, PAD, **_: divides(16, BK) and divides(8, PAD),
+}
+TWO_STAGES = {"two STAGES or more": lambda STAGES, **_: STAGES >= 2}
+
 LADDER = (
     Rung("cpu", None, "triple loop, then every core, then BLAS", machine="cpu"),
     Rung(
@@ -222,6 +258,7 @@ LADDER = (
     Rung(
         "coarsened_1d", 4, "a thread computes a column of TM outputs",
         macros={"BM": 64, "BN": 64, "BK": 8, "TM": 8},
+        needs=THREAD_TILES,
         threads=lambda BM, BN, TM, **_: BM * BN // TM,
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16), "TM": (4, 8, 16)},
@@ -230,6 +267,7 @@ LADDER = (
     Rung(
         "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
+        needs=THREAD_TILES,
         threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
@@ -238,6 +276,7 @@ LADDER = (
     Rung(
         "vectorized", 6, "128-bit loads and stores",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
+        needs=THREAD_TILES,
         threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
         tile=("BM", "BN", "BK"), alignment=4,
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
@@ -276,6 +315,13 @@ LADDER = (
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
         macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 4, "PRODUCERS": 64,
                 "MIN_BLOCKS": 1},
+        needs={
+            "BM to be a multiple of WM, BN of WN": tiles_nest,
+            "PRODUCERS to be whole warps": lambda PRODUCERS, **_: divides(32, PRODUCERS),
+            "BM * BK and BK * BN to be multiples of 4 * PRODUCERS": lambda BM, BN, BK, PRODUCERS, **_: divides(
+                4 * PRODUCERS, BM * BK, BK * BN
+            ),
+        },
         threads=lambda PRODUCERS, **macros: warp_threads(**macros) + PRODUCERS,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "STAGES": (2, 3, 4), "PRODUCERS": (32, 64),
@@ -288,6 +334,7 @@ LADDER = (
         "wmma", 11, "a warp multiplies 16x16x16 on the tensor cores, from global memory",
         inputs="float16",
         macros={"BM": 128, "BN": 64, "WM": 64, "WN": 32},
+        needs=WMMA_TILES,
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         tile=("BM", "BN", 16),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
@@ -296,6 +343,7 @@ LADDER = (
         "wmma_shared", 12, "the fragments come from shared memory",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "PAD": 8},
+        needs=WMMA_SHARED,
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         shared=lambda BM, BN, BK, PAD, **_: 2 * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
@@ -305,6 +353,7 @@ LADDER = (
         "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "STAGES": 2, "PAD": 8},
+        needs={**WMMA_SHARED, **TWO_STAGES},
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         shared=lambda BM, BN, BK, STAGES, PAD, **_: 2 * STAGES * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
@@ -354,6 +403,7 @@ LADDER = (
         "mma_tf32", 19, "TF32, A M-major, shared memory and registers double-buffered",
         inputs="tf32",
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 2, "MIN_BLOCKS": 1},
+        needs={**TWO_STAGES, "BK to be a multiple of 16": lambda BK, **_: divides(16, BK)},
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         shared=lambda BM, BN, BK, STAGES, **_: 4 * STAGES * BK * (BM + BN + 16),
         tile=("BM", "BN", "BK"),
@@ -366,6 +416,7 @@ LADDER = (
         inputs="float16",
         macros={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 4, "GROUP": 8, "BLOCKS": 132,
                 "HALF_OUTPUT": 0},
+        needs=TWO_STAGES,
         threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
         shared=lambda BM, BN, BK, STAGES, **_: 2 * STAGES * (BM + BN) * BK,
         grid=lambda M, N, BM, BN, BLOCKS, **_: (min(ceil_div(M, BM) * ceil_div(N, BN), BLOCKS), 1, 1),

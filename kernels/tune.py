@@ -15,14 +15,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .build import Build, build, cache_folder, normal_arch
+from .build import Build, build, cache_folder, check_arch, normal_arch
 from .check import SCALARS, check_one, edge_sizes
 from .errors import BuildError, UnsupportedGPU
 from .gemm import plan
 from .machine import gpu
 from .occupancy import LIMITS, Occupancy, occupancy
 from .results import FOLDER as RESULTS
-from .rungs import Rung, Types, find
+from .rungs import RUNGS, Rung, Types, find
 from .table import progress, table
 from .timing import matrices, measure, rung_launches
 
@@ -75,9 +75,15 @@ def tune(
     """
     rung = find(rung)
     if not rung.space:
-        raise ValueError(f"{rung.name} declares no space to tune")
+        there = ", ".join(name for name, other in RUNGS.items() if other.space)
+        raise ValueError(f"{rung.name} declares no space to tune; these do: {there}")
     arch = normal_arch(arch)
+    check_arch(arch)
     size = (size, size, size) if isinstance(size, int) else tuple(size)
+    if len(size) != 3 or min(size) < 1:
+        raise ValueError(f"size {size}: M, N and K are at least 1")
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs {jobs}: compiling takes at least 1 process")
     candidates = _compiled(rung, settings(rung, fixed)[:limit], arch, jobs)
     if gpu() is not None:
         candidates = _finals(rung, _timed(rung, candidates, size), size)
@@ -98,7 +104,7 @@ def _order(candidate: Candidate):
 
 
 def _compiled(rung: Rung, space: list[dict], arch: str, jobs: int | None) -> list[Candidate]:
-    workers = jobs or os.cpu_count() or 1
+    workers = os.cpu_count() or 1 if jobs is None else jobs
     # A child of a process with a CUDA context must not inherit it: spawn, and name the
     # architecture.
     context = multiprocessing.get_context("spawn")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from numbers import Integral
 
 import numpy as np
 
@@ -63,12 +64,20 @@ def measured_wavefronts() -> dict[str, int]:
 
 def wavefront_counts(answer: Mapping[str, int]) -> list[str]:
     """Compare counts made by hand with the trace."""
+    if not isinstance(answer, Mapping):
+        return [
+            'The answer is the dictionary of counts: check("count_wavefronts", counts)'
+        ]
     truth = measured_wavefronts()
-    mistakes = []
+    mistakes = [
+        f"{access}: there is no such access" for access in answer if access not in truth
+    ]
     for access, right in truth.items():
         given = answer.get(access)
         if given is None:
             mistakes.append(f"{access}: no count yet")
+        elif not isinstance(given, Integral):
+            mistakes.append(f"{access}: a count is an integer, not {given!r}")
         elif given != right:
             hint = SLIPS.get(
                 (access, given), "how many different words does the busiest bank serve?"
@@ -119,8 +128,18 @@ MAP_SLIPS: dict[str, Callable[[int, int], tuple[int, int]]] = {
 
 def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
     """Compare `element(lane, half)` with the lane map of A in m16n8k16."""
+    if not callable(element):
+        return [
+            'The answer is the function itself: check("lane_map", element), without parentheses'
+        ]
     places = [(lane, half) for lane in range(LANES) for half in range(HALVES)]
-    given = {place: tuple(int(i) for i in element(*place)) for place in places}
+    given = {place: element(*place) for place in places}
+    for (lane, half), found in given.items():
+        pair = isinstance(found, tuple | list) and len(found) == 2
+        if not pair or not all(isinstance(i, Integral) for i in found):
+            said = f"lane {lane}, half {half}: a row and a column are two integers, not {found!r}"
+            return [said + ("; / gives a float, // an integer" if pair else "")]
+    given = {place: tuple(found) for place, found in given.items()}
     wrong = [place for place in places if given[place] != a_element(*place)]
     if not wrong:
         return []
@@ -139,7 +158,16 @@ def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
 
 def swizzle_parameters(answer: tuple[int, int, int]) -> list[str]:
     """Does Swizzle<B, M, S>, on half indices, serve 64-byte rows: chunks whole, rows kept, no conflicts?"""
-    B, M, S = (int(x) for x in answer)
+    whole = isinstance(answer, tuple | list) and all(
+        isinstance(x, Integral) for x in answer
+    )
+    if not whole or len(answer) != 3:
+        return [f"The answer is three integers, (B, M, S), not {answer!r}"]
+    B, M, S = answer
+    if max(answer) > 30:
+        return [
+            f"An index of this tile has 10 bits: Swizzle<{B}, {M}, {S}> reaches far beyond it."
+        ]
     if B < 1 or M < 0 or S < B:
         return [
             "Swizzle<B, M, S> needs B >= 1 and S >= B, or its bits would meet themselves."

@@ -92,7 +92,7 @@ def _progress_file() -> Path:
 def _passed() -> set[str]:
     try:
         return set(json.loads(_progress_file().read_text()))
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return set()
 
 
