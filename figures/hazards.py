@@ -28,6 +28,8 @@ def hazard(
     found: an `emulator` hazard. source: the kernel's source text, whose first line has the number `first_line`, to quote
     the two lines. `facts` holds {"kind", "lines": (earlier, later), "threads", "place"}. ValueError for an unknown kind.
     """
+    if not hasattr(found, "kind"):
+        raise ValueError(f"one hazard is drawn, as trace.hazards[0], not {found!r:.40}")
     if found.kind not in _KINDS:
         raise ValueError(f"unknown kind of hazard {found.kind!r}; known are {', '.join(_KINDS)}")
     before, after, missing = _KINDS[found.kind]

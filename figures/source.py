@@ -80,6 +80,10 @@ def line_costs(trace, file: str | None = None) -> dict[int, dict[str, int]]:
     trace: an `emulator.Trace`; code inlined from a header counts at the line that calls it.
     ValueError when the trace has no line information.
     """
+    if not hasattr(trace, "by_line"):
+        raise ValueError(
+            f"costs come from a trace of the emulator, not from {trace!r:.40} (a run on a GPU has none)"
+        )
     lines = trace.by_line(file)
     if not lines:
         raise ValueError("the trace names no source lines: build the kernel with -lineinfo")
@@ -203,6 +207,8 @@ def _costliest(costs, totals, columns) -> str:
     column = next((c for c in ("wavefronts", "sectors", "warps") if c in columns), None)
     if "wavefronts" in columns and totals["wavefronts"] <= totals["ideal"] and "sectors" in columns:
         column = "sectors"
+    if column is None:
+        return "None of these lines cost anything"
     line = max(costs, key=lambda at: (costs[at].get(column, 0), -at))
     share = costs[line].get(column, 0) / totals[column]
     return f"Line {line} takes {share:.0%} of the {COLUMNS[column][2]}"
@@ -230,6 +236,8 @@ def diff_source(
     before, after: source texts. context: how many unchanged lines to keep round a change; all when left out.
     `facts` holds {"added": lines, "removed": lines}.
     """
+    if context is not None and context < 0:
+        raise ValueError(f"context is how many lines to keep round a change, not {context}")
     old, new = (textual.expandtabs(4).splitlines() for textual in (before, after))
     if not old and not new:
         raise ValueError("both sources are empty: there is nothing to compare")
@@ -245,7 +253,7 @@ def diff_source(
     added = sum(mark == "+" for mark, _, _ in rows)
     removed = sum(mark == "-" for mark, _, _ in rows)
     if context is not None:
-        rows = _near_changes(rows, context)
+        rows = _near_changes(rows, min(context, len(rows)))
     classes = {"+": ("add", "added"), "-": ("del", "removed"), " ": ("", ""), "…": ("skip", "")}
     body, plain = [], []
     level = _levelled_diff(rows)

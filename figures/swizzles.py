@@ -8,6 +8,7 @@ from figures.drawing import WIDTH, Canvas, Drawing, plural
 
 CHUNK = 16
 GROUPS = 8  # 32 banks of 4 bytes are 8 groups of one chunk
+LARGEST = 64  # rows, or chunks a row, that a picture shows
 
 
 def swizzle(index: int, bits: int, base: int, shift: int) -> int:
@@ -75,6 +76,10 @@ def swizzle_grid(
     """
     if rows < 8:
         raise ValueError(f"{rows} rows: ldmatrix reads 8")
+    if rows > LARGEST or chunks > LARGEST:
+        raise ValueError(f"{rows} rows of {chunks} chunks: at most {LARGEST} of each can be drawn")
+    if len(swizzled) != 3:
+        raise ValueError(f"a swizzle is three integers, (B, M, S), not {swizzled!r}")
     ways = {
         "as it is": chunk_addresses(rows, chunks),
         f"padded by {pad_bytes} bytes": chunk_addresses(rows, chunks, pad_bytes),

@@ -1,0 +1,33 @@
+"""What cannot be drawn is refused in words; a part that was never run is drawn without costs."""
+
+import pytest
+
+import figures
+
+CUDA = "int a;\nint b;\nint c;\n"
+COSTS = {3: {"warps": 4}}
+
+
+def test_lines_that_cost_nothing_are_shown():
+    shown = figures.annotated_source(COSTS, CUDA, lines=(1, 2))
+    assert "None of these lines cost anything" in shown.title
+
+
+@pytest.mark.parametrize(
+    ("draw", "words"),
+    [
+        (lambda: figures.annotated_source(None, CUDA), "a run on a GPU has none"),
+        (lambda: figures.hazard([]), "one hazard"),
+        (lambda: figures.hazard(None), "one hazard"),
+        (lambda: figures.diff_source("a", "b", context=-1), "context"),
+        (lambda: figures.swizzle_grid(chunks=10**12), "at most 64"),
+        (lambda: figures.swizzle_grid(swizzled=(2, 3)), "three integers"),
+    ],
+)
+def test_what_cannot_be_drawn(draw, words):
+    with pytest.raises(ValueError, match=words):
+        draw()
+
+
+def test_a_context_larger_than_the_text_is_all_of_it():
+    assert figures.diff_source(CUDA, CUDA + "int d;", context=10**12).facts["added"] == 1
