@@ -143,6 +143,22 @@ def from_markdown(draft: Path) -> Path:
     return path
 
 
+def _problem(do: str, files: list[Path]) -> str | None:
+    """What is wrong with the files named, in words: nothing is written while anything is."""
+    drafts = do == "from-markdown"
+    if drafts and not files:
+        return "name the drafts to make chapters of"
+    kind = ".md" if drafts else ".ipynb"
+    for path in files:
+        if path.suffix != kind:
+            return f"{path.name} is not a {kind} file"
+        if not path.is_file():
+            return f"there is no {path.name} in {path.parent}"
+        if not drafts and not path.is_relative_to(ROOT):
+            return f"{path.name} is not in this repository"
+    return None
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m book.chapters", description=__doc__.split("\n")[0]
@@ -152,6 +168,9 @@ def main(arguments: list[str] | None = None) -> int:
         "files", nargs="*", type=Path, help="default: every chapter in _toc.yml"
     )
     asked = parser.parse_args(arguments)
+    if problem := _problem(asked.do, [file.resolve() for file in asked.files]):
+        print(f"book.chapters {asked.do}: {problem}", file=sys.stderr)
+        return 1
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     failed = 0
     for path in [file.resolve() for file in asked.files] or paths():
