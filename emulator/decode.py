@@ -6,6 +6,7 @@
     def factory(ins: program.Instruction, bind: Binder) -> step
     def step(m: machine.Chunk, mask: np.ndarray | None) -> None
 
+The words that may follow the opcode stand in `modifiers.FORMS`; what is not there is refused before.
 The factory looks at `ins.parts` and `ins.operands`, raises `bind.unsupported()` for what it does not
 have, and asks `bind` for getters of its sources and setters of its destinations (this is also how the
 machine learns which registers the instruction reads and writes). The step runs the instruction for a

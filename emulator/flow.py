@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field, replace
 
+from . import modifiers
 from .errors import PtxError, Unsupported
 from .program import (
     Address,
@@ -127,7 +128,9 @@ class _Inliner:
         for item in function.body:
             if isinstance(item, Label):
                 body.append(Label(names[item.name]))
-            elif item.parts[0] == "call":
+                continue
+            modifiers.check(item)
+            if item.parts[0] == "call":
                 body.extend(self.call(_rename_instruction(item, names), chain))
             elif item.parts[0] == "ret" and suffix:
                 guard = _rename_instruction(item, names).guard

@@ -162,7 +162,12 @@ def slct(ins, bind):
         a, b = (_held(bind, op, kind) for op in ins.operands[1:3])
     if test == "f32":
         c = bind.array(ins.operands[3], np.float32)
-        return bind.pure(ins.operands[0], lambda x, y, z: _selected(z >= 0, x, y, width), a, b, c)
+        # .ftz: a subnormal number counts as a zero of its sign, and -0 is not below 0
+        float32 = np.finfo(np.float32)
+        below = -(float32.tiny if "ftz" in ins.parts else float32.smallest_subnormal)
+        return bind.pure(
+            ins.operands[0], lambda x, y, z: _selected(z > below, x, y, width), a, b, c
+        )
     c = bind.integer(ins.operands[3], "s32")
     return bind.pure(
         ins.operands[0], lambda x, y, z: _selected(compare("ge", z, 0, "s32"), x, y, width), a, b, c

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 
 import kernels
 from kernels.build import cache_folder
 
 from .catalogue import EXERCISES, find
+from .includes import missing
 from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
 from .lab import device_code
+
+LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
 
 # The kernels that this session has written.
 _SOURCES: dict[str, str] = {}
@@ -26,6 +30,8 @@ def kernel(line: str, cell: str) -> None:
     # The cell's first line is the magic itself: with an empty line for it, lines count as the cell shows them.
     text = device_code("\n" + cell)
     try:
+        if absent := missing("\n" + cell, f"{name}.cu"):
+            raise kernels.BuildError(f"{name} does not compile", absent)
         compile_cell(name, text)
     except kernels.BuildError as error:
         _SOURCES.pop(name, None)
@@ -34,6 +40,16 @@ def kernel(line: str, cell: str) -> None:
         return
     _SOURCES[name] = text
     print(f"{RIGHT} {name} compiles")
+    if near := _near_miss(name):
+        print(f"  no exercise is called {name}; did you mean {near}?")
+
+
+def _near_miss(name: str) -> str | None:
+    """The exercise that this name was probably meant to be; None for one, and for a name of the reader's own."""
+    known = [LAB, *(exercise.name for exercise in EXERCISES if exercise.is_kernel)]
+    if name in known:
+        return None
+    return next(iter(get_close_matches(name.lower(), known, 1, cutoff=0.8)), None)
 
 
 def source(name: str) -> str:

@@ -23,6 +23,7 @@ from kernels.rungs import FOLDER as RUNG_FOLDER
 from .cases import ceil_div, poisoned, unwritten
 from .diagnose import findings
 from .exercise import Case, Product
+from .includes import INCLUDE, for_kernels
 from .judge import STOPPED, explain_error, explain_hazards, try_launch
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
@@ -217,12 +218,6 @@ def find_entry(built: kernels.Build, name: str) -> str | None:
     return next((entry for entry in (mangled, name) if entry in built.entries), None)
 
 
-_KEPT_INCLUDES = re.compile(
-    r"cuda_fp16\.h|mma\.h|cuda/[\w/]+|cooperative_groups\S*|cuda_pipeline\S*|cuda_runtime\S*"
-)
-_INCLUDE = re.compile(
-    r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]+)[>\"].*$", re.MULTILINE
-)
 _COMMENT_OR_STRING = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
 )
@@ -231,17 +226,12 @@ _DEVICE_WORDS = re.compile(
 )
 
 
-def _kept(header: str) -> bool:
-    """Device headers of CUDA, and those that lie beside the ladder's kernels."""
-    return bool(_KEPT_INCLUDES.fullmatch(header)) or (RUNG_FOLDER / header).is_file()
-
-
 def device_code(text: str) -> str:
     """The same file with host functions and host includes blanked out: line numbers stay what they were.
 
     The compiler for kernels takes no host code, so `main` and its helpers must go; the kernels are left as they are.
     """
-    text = _INCLUDE.sub(lambda m: m[0] if _kept(m[1]) else "", text)
+    text = INCLUDE.sub(lambda m: m[0] if for_kernels(m[1]) else "", text)
     plain = _COMMENT_OR_STRING.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
     plain = re.sub(
         r"^[ \t]*#(?:\\\n|[^\n])*",

@@ -1,0 +1,66 @@
+"""What `%%kernel` says of a cell before anything is tried: headers that are not there, names that nearly are."""
+
+import pytest
+
+from book.exercises import cell
+
+KERNEL = 'extern "C" __global__ void mine(float *a) { a[threadIdx.x] = 1; }\n'
+
+
+@pytest.fixture(autouse=True)
+def no_kernels_of_others(monkeypatch):
+    monkeypatch.setattr(cell, "_SOURCES", {})
+
+
+def said(name, text, capsys):
+    cell.kernel(name, text)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['#include "nope.h"', "#include <nope.h>", '#  include "ptx.cu"  // close', "#include <cudafp16.h>"],
+)  # fmt: skip
+def test_a_header_that_is_not_there_is_refused_with_its_line(line, capsys):
+    told = said("mine", f"// first\n{line}\n{KERNEL}", capsys)
+    assert told.startswith("✗ mine does not compile\nmine.cu:3: error: there is no header ")
+    assert '"ptx.cuh"' in told and "<mma.h>" in told and line in told
+    assert "mine" not in cell._SOURCES
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '#include "ptx.cuh"', "#include <mma.h>", "#include <cuda_bf16.h>", "#include <cuda/pipeline>",
+        "#include <cstdio>", "#include <stdio.h>", "#include <cublas_v2.h>", '// #include "nope.h"',
+        '/*\n#include "nope.h" */',
+    ],
+)  # fmt: skip
+def test_headers_of_kernels_and_of_the_host_are_taken(line, capsys):
+    assert said("mine", f"{line}\n{KERNEL}", capsys) == "✓ mine compiles\n"
+
+
+def test_the_types_of_a_device_header_are_there(capsys):
+    text = '#include <cuda_bf16.h>\nextern "C" __global__ void mine(__nv_bfloat16 *a) { a[0] = a[1]; }\n'
+    assert "compiles" in said("mine", text, capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("place_barrier", "place_barriers"), ("Coalesce", "coalesce"), ("vectorise", "vectorize")],
+)
+def test_a_name_that_is_nearly_an_exercise_s(name, meant, capsys):
+    told = said(name, KERNEL, capsys)
+    assert told == f"✓ {name} compiles\n  no exercise is called {name}; did you mean {meant}?\n"
+
+
+@pytest.mark.parametrize("name", ["place_barriers", "lab3", "tile", "mine", "my_kernel", "saxpy"])
+def test_other_names_are_the_reader_s_own(name, capsys):
+    assert said(name, KERNEL, capsys) == f"✓ {name} compiles\n"
+
+
+def test_an_unknown_exercise_lists_what_there_is():
+    with pytest.raises(
+        ValueError, match=r"no exercise 'nonsense'; there are coalesce, place_barriers"
+    ):
+        cell.check("nonsense")
