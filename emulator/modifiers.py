@@ -2,12 +2,14 @@
 
 An opcode has one or more *forms*. A form is a line of groups: `lo|hi|wide sat u32|s32` takes at most
 one word of each of the three groups, in any order (ptxas is as free, and compilers use it). A group
-with a star may be drawn from several times: the types of `cvt`, the two layouts of `mma`.
+with a star may be drawn from several times: the types of `cvt`, the two layouts of `mma`. One with
+an exclamation mark may not be left out.
 Only what this machine executes is listed, and what its factories refuse with a reason of their own.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 
@@ -31,7 +33,7 @@ _L2 = "L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last"
 _CACHED = f"{_L1} {_L2} L2::cache_hint"
 _PREFETCHED = "L2::64B|L2::128B|L2::256B"
 _LOGIC = "and|or|xor"
-_COMPARED = f"eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan {_LOGIC} ftz"
+_COMPARED = f"eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan! {_LOGIC} ftz"
 _SHAPES = (
     "m8n8k4|m8n8k16|m8n8k32|m8n8k128|m16n8k4|m16n8k8|m16n8k16|m16n8k32|m16n8k64|m16n8k128|m16n8k256|"
     "m16n16k16|m32n8k16|m8n32k16|m16n16k8"
@@ -47,12 +49,12 @@ FORMS: dict[str, tuple[str, ...]] = {
     "add": ("sat s32", "cc u32|s32|u64|s64", f"{_INT}|{_PAIRS}", f"{_ROUND} ftz sat {_FLOAT}"),
     "sub": ("sat s32", "cc u32|s32|u64|s64", f"{_INT}|{_PAIRS}", f"{_ROUND} ftz sat {_FLOAT}"),
     **dict.fromkeys(("addc", "subc"), ("cc u32|s32|u64|s64",)),
-    "mul": (f"lo|hi|wide {_INT}", f"{_ROUND} ftz sat {_FLOAT}"),
-    "mad": (f"lo|hi|wide {_INT}", "hi sat s32", "lo|hi cc u32|s32|u64|s64",
-            f"{_ROUND} ftz sat f32|f64"),
-    "madc": ("lo|hi cc u32|s32|u64|s64",),
-    **dict.fromkeys(("mul24", "mad24"), ("lo|hi u32|s32",)),
-    "div": (_INT, "approx|full ftz f32", f"{_ROUND} ftz f32|f64"),
+    "mul": (f"lo|hi|wide! {_INT}!", f"{_ROUND} ftz sat {_FLOAT}!"),
+    "mad": (f"lo|hi|wide! {_INT}!", "hi! sat s32!", "lo|hi! cc! u32|s32|u64|s64!",
+            f"{_ROUND}! ftz sat f32|f64!"),
+    "madc": ("lo|hi! cc u32|s32|u64|s64!",),
+    **dict.fromkeys(("mul24", "mad24"), ("lo|hi! u32|s32!",)),
+    "div": (f"{_INT}!", "approx|full! ftz f32!", f"{_ROUND}! ftz f32|f64!"),
     "rem": (_INT,),
     "sad": (_INT,),
     "dp4a": ("u32|s32*",),
@@ -64,7 +66,7 @@ FORMS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("and", "or", "xor", "not"), (f"pred|{_WORD}",)),
     **dict.fromkeys(("cnot", "shl"), (_WORD,)),
     "shr": (f"{_WORD}|{_INT}",),
-    "shf": ("l|r clamp|wrap b32",),
+    "shf": ("l|r! clamp|wrap! b32!",),
     "lop3": ("b32",),
     **dict.fromkeys(("popc", "clz", "brev", "bfi"), ("b32|b64",)),
     "bfind": ("shiftamt u32|s32|u64|s64",),
@@ -74,27 +76,27 @@ FORMS: dict[str, tuple[str, ...]] = {
     "bmsk": ("clamp|wrap b32",),
     "szext": ("clamp|wrap u32|s32",),
     # floating point
-    "fma": (f"{_ROUND} ftz sat relu {_FLOAT}",),
-    **dict.fromkeys(("rcp", "sqrt"), (f"approx|{_ROUND} ftz f32|f64",)),
-    "rsqrt": ("approx ftz f32|f64",),
-    **dict.fromkeys(("ex2", "tanh"), (f"approx ftz f32|{_HALF}",)),
-    **dict.fromkeys(("lg2", "sin", "cos"), ("approx ftz f32",)),
+    "fma": (f"{_ROUND}! ftz sat relu {_FLOAT}!",),
+    **dict.fromkeys(("rcp", "sqrt"), (f"approx|{_ROUND}! ftz f32|f64!",)),
+    "rsqrt": ("approx! ftz f32|f64!",),
+    **dict.fromkeys(("ex2", "tanh"), (f"approx! ftz f32|{_HALF}!",)),
+    **dict.fromkeys(("lg2", "sin", "cos"), ("approx! ftz f32!",)),
     "copysign": ("f32|f64",),
     "testp": ("finite|infinite|number|notanumber|normal|subnormal f32|f64",),
     # comparison, selection, conversion
-    "setp": (f"{_COMPARED} {_WORD}|{_INT}|{_FLOAT}",),
+    "setp": (f"{_COMPARED} {_WORD}|{_INT}|{_FLOAT}!",),
     "set": (f"{_COMPARED} {_WORD}|{_INT}|{_FLOAT}*",),
     "selp": (f"pred|{_MOVED}",),
     "slct": (f"ftz {_MOVED}*",),
     "cvt": (f"{_ROUND}|rna|rni|rzi|rmi|rpi ftz sat|satfinite relu {_CONVERTED}*",
             "pack sat b32|u8|s8|u16|s16|u32|s32*"),
     # movement
-    "mov": (f"pred|{_HELD}|f16x2|bf16x2",),
+    "mov": (f"pred|{_HELD}|f16x2|bf16x2!",),
     "ld": (f"weak|volatile|relaxed|acquire|mmio {_SCOPE} {_SPACE} nc ca|cg|cs|lu|cv {_CACHED} "
-           f"{_PREFETCHED} v2|v4|v8 {_HELD}",),
+           f"{_PREFETCHED} v2|v4|v8 {_HELD}!",),
     "ldu": (f"global v2|v4 {_HELD}",),
     "st": (f"weak|volatile|relaxed|release|mmio {_SCOPE} {_SPACE} wb|cg|cs|wt {_CACHED} "
-           f"v2|v4|v8 {_HELD}",),
+           f"v2|v4|v8 {_HELD}!",),
     **dict.fromkeys(("atom", "red"), (_ATOMIC,)),
     "cvta": (f"to {_SPACE} u32|u64",),
     "isspacep": (_SPACE,),
@@ -171,12 +173,17 @@ def _problem(parts: tuple[str, ...]) -> str:
     forms = [_groups(form) for form in FORMS.get(opcode, ())]
     if not forms or any(_fits(words, form) for form in forms):
         return ""
-    known = sorted({word for form in forms for group, _ in form for word in group})
+    known = sorted({word for form in forms for group in form for word in group.words})
     for word in words:
         if word not in known:
             near = _nearest(word, known)
             hint = f"; did you mean .{near}?" if near else ""
             return f"{opcode} takes no .{word} here{hint}"
+    for form in forms:
+        lacking = [group for group in form if group.needed and not group.words.intersection(words)]
+        if len(lacking) == 1 and _fits([*words, min(lacking[0].words)], form):
+            choices = ", ".join(f".{word}" for word in _choices(opcode, lacking[0]))
+            return f"{opcode} needs one of {choices}"
     return f"its modifiers do not go together; {opcode} takes {_written(opcode)}"
 
 
@@ -188,31 +195,48 @@ def _nearest(word: str, known: list[str]) -> str | None:
     return next(iter(near), None)
 
 
+@dataclass(frozen=True)
+class Group:
+    """Words of which one may be taken; `several` if more than one may, `needed` if one must."""
+
+    words: frozenset[str]
+    several: bool
+    needed: bool
+
+
 @cache
-def _groups(form: str) -> tuple[tuple[frozenset[str], bool], ...]:
-    """((words, whether several may be taken), ...)"""
+def _groups(form: str) -> tuple[Group, ...]:
     return tuple(
-        (frozenset(group.rstrip("*").split("|")), group.endswith("*")) for group in form.split()
+        Group(frozenset(group.rstrip("*!").split("|")), "*" in group, "!" in group)
+        for group in form.split()
     )
 
 
-def _fits(words: list[str], form) -> bool:
-    """Whether each word has a group of its own: the first that is free, which suffices here."""
+def _fits(words: list[str], form: tuple[Group, ...]) -> bool:
+    """Whether each word has a group of its own, the first that is free, which suffices here; and
+    whether no group is left that is needed.
+    """
     free = list(form)
     for word in words:
-        group = next((group for group in free if word in group[0]), None)
+        group = next((group for group in free if word in group.words), None)
         if group is None:
             return False
-        if not group[1]:
+        if not group.several:
             free.remove(group)
-    return True
+    return not any(group.needed for group in free if not group.words.intersection(words))
+
+
+def _choices(opcode: str, group: Group) -> list[str]:
+    """The words of a group in the order of the table."""
+    written = (one.rstrip("*!").split("|") for form in FORMS[opcode] for one in form.split())
+    return next(words for words in written if group.words == set(words))
 
 
 def _written(opcode: str) -> str:
     """The forms as PTX manuals write choices: `{.lo,.hi}{.u32,.s32}`."""
     return " or ".join(
         "".join(
-            "{" + ",".join(f".{word}" for word in g.rstrip("*").split("|")) + "}"
+            "{" + ",".join(f".{word}" for word in g.rstrip("*!").split("|")) + "}"
             for g in form.split()
         )
         for form in FORMS[opcode]

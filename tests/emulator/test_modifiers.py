@@ -200,3 +200,21 @@ extern "C" __global__ void k(float *f, double *d, int *i, unsigned long long *u,
 @pytest.mark.parametrize("arch", [80, 90, 100])
 def test_a_bit_of_everything_that_the_compiler_emits(arch):
     emulator.Module(compile_ptx(EVERYTHING, arch)).entry("k")
+
+
+@pytest.mark.parametrize(
+    "line, needs",
+    [
+        ("mul.s32 %r1, %r2, %r3", ".lo, .hi, .wide"),
+        ("mad.u32 %r1, %r2, %r3, %r4", ".lo, .hi, .wide"),
+        ("setp.s32 %p, %r1, %r2", ".eq, .ne, .lt"),
+        ("fma.f32 %f1, %f2, %f3, %f4", ".rn, .rz, .rm, .rp"),
+        ("ex2.f32 %f1, %f2", ".approx"),
+        ("shf.wrap.b32 %r1, %r2, %r3, %r4", ".l, .r"),
+        ("ld.global %r1, [%d1]", ".b8, .u8, .s8"),
+    ],
+)
+def test_a_modifier_that_may_not_be_left_out_is_asked_for(line, needs):
+    with pytest.raises(emulator.Unsupported, match="line 6") as refused:
+        decode(line)
+    assert f"{line.split('.')[0]} needs one of {needs}" in str(refused.value)
