@@ -18,6 +18,8 @@ endif
 SITE := _build/html/index.html
 # Notebooks are tested on the emulator everywhere, so that outputs do not hang on a GPU being there.
 ON_EMULATOR := CUDA_VISIBLE_DEVICES=
+# A page is narrower than an editor, so chapters have a line length of their own.
+NOTEBOOKS := --config book/notebooks.toml book
 
 .DEFAULT_GOAL := help
 .PHONY: help book live chapters serve lab test lint compile record counters picture format setup-cells clean
@@ -71,32 +73,36 @@ test: lint compile book  ## check everything: style, kernels, chapters, book
 lint: $(READY)
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m codespell_lib book kernels emulator figures tests *.md
+	@$(PY) -m ruff check $(NOTEBOOKS)
+	@$(PY) -m ruff format --check $(NOTEBOOKS)
+	@$(PY) -m codespell_lib book kernels measure emulator figures tests *.md
 
 compile: $(READY)  ## compile every kernel for every GPU it supports
 	@$(PY) -m kernels build
 
 record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store both
-	@$(PY) -m kernels record
-	@$(PY) -m kernels.first_call record
+	@$(PY) -m measure record
+	@$(PY) -m measure first-call
 	@$(PY) -m book.exercises.lab_evidence
-	@$(PY) -m book.timing
+	@$(PY) -m book.picture
 	@GEMM_TIMES=recorded $(PY) -m book.chapters run
 
 counters: $(READY)  ## on a GPU with ncu and compute-sanitizer: what they say of the kernels
-	@$(PY) -m kernels compare --store
-	@$(PY) -m kernels limits
-	@$(PY) -m kernels sanitize
-	@$(PY) -m book.shared_clocks
-	@$(PY) -m book.small_tiles
-	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m kernels.with_torch; fi
+	@$(PY) -m measure compare --store
+	@$(PY) -m measure limits
+	@$(PY) -m measure sanitize
+	@$(PY) -m measure shared-clocks
+	@$(PY) -m measure small-tiles
+	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m measure torch; fi
 
 picture: $(READY)  ## draw the README's picture from the recorded results
-	@$(PY) -m book.timing
+	@$(PY) -m book.picture
 
 format: $(READY)  ## put Python, in files and in chapters, into the project's format
 	@$(PY) -m ruff check --fix --quiet . || true
 	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix --quiet $(NOTEBOOKS) || true
+	@$(PY) -m ruff format $(NOTEBOOKS)
 
 setup-cells: $(READY)  ## put the set-up cell, with the address in _config.yml, into every chapter
 	@$(PY) -m book.chapters setup

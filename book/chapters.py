@@ -36,9 +36,7 @@ sys.path.insert(0, str(root))\
 def repository_url() -> str:
     """The repository's public address, as `_config.yml` has it: its one place."""
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    found = re.search(
-        r"^repository:\s*\n(?:\s+.*\n)*?\s+url:\s*(\S+)", config, re.MULTILINE
-    )
+    found = re.search(r"^repository:\s*\n(?:\s+.*\n)*?\s+url:\s*(\S+)", config, re.MULTILINE)
     if found is None:
         raise ValueError("_config.yml names no repository url")
     return found.group(1)
@@ -164,9 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="python -m book.chapters", description=__doc__.split("\n")[0]
     )
     parser.add_argument("do", choices=["run", "setup", "from-markdown"])
-    parser.add_argument(
-        "files", nargs="*", type=Path, help="default: every chapter in _toc.yml"
-    )
+    parser.add_argument("files", nargs="*", type=Path, help="default: every chapter in _toc.yml")
     asked = parser.parse_args(arguments)
     if problem := _problem(asked.do, [file.resolve() for file in asked.files]):
         print(f"book.chapters {asked.do}: {problem}", file=sys.stderr)

@@ -1,48 +1,18 @@
-"""`python -m kernels check|bench|build|tune|compare|limits|sanitize|record`."""
+"""`python -m kernels check|build|source`."""
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-from pathlib import Path
 
+from .arguments import architectures, macro, size
 from .build import build, check_arch
 from .errors import BuildError, UnsupportedGPU
 from .rungs import ARCHITECTURES, RUNGS, find
+from .source import source
 from .table import table
 
-
-def size(text: str) -> tuple[int, int, int]:
-    """ "4096" or "128x256x64"."""
-    if not re.fullmatch(r"\d+(x\d+x\d+)?", text.lower()):
-        raise argparse.ArgumentTypeError(f"{text}: n, or MxNxK, as in 4096 or 128x256x64")
-    numbers = [int(n) for n in text.lower().split("x")]
-    if min(numbers) < 1:
-        raise argparse.ArgumentTypeError(f"{text}: at least 1")
-    return tuple(numbers * 3 if len(numbers) == 1 else numbers)
-
-
-def architectures(text: str) -> list[int]:
-    """ "75,80" or "sm_90"."""
-    if not re.fullmatch(r"(sm_)?\d+(,(sm_)?\d+)*", text):
-        raise argparse.ArgumentTypeError(f"{text}: numbers with commas, as in 80 or 75,80,90")
-    return [int(a.removeprefix("sm_")) for a in text.split(",")]
-
-
-def one(sizes: list | None, default: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The one size of a command that takes one. ValueError for several."""
-    if sizes and len(sizes) > 1:
-        raise ValueError("--size: one size, not several")
-    return sizes[0] if sizes else default
-
-
-def macro(text: str) -> tuple[str, int]:
-    """ "BM=64"."""
-    name, _, value = text.partition("=")
-    if not name or not re.fullmatch(r"-?\d+", value):
-        raise argparse.ArgumentTypeError(f"{text}: NAME=NUMBER")
-    return name, int(value)
+MOVED = ("bench", "tune", "compare", "limits", "sanitize", "record")  # to `python -m measure`
 
 
 def run_check(options) -> int:
@@ -53,20 +23,6 @@ def run_check(options) -> int:
     wrong = [row for row in rows if not row.ok]
     print(f"{len(rows) - len(wrong)} of {len(rows)} right or skipped")
     return 1 if wrong else 0
-
-
-def run_bench(options) -> int:
-    from .bench import SIZES, bench
-
-    bench(
-        options.rungs or None,
-        options.size or SIZES,
-        options.samples,
-        options.tuned,
-        True,
-        options.json,
-    )
-    return 0
 
 
 def run_build(options) -> int:
@@ -111,144 +67,58 @@ def _build_row(rung, setting, arch: int) -> tuple[list, bool]:
     return [*row, built.spills, len(built.warnings), ""], not (built.spills or built.warnings)
 
 
-def run_tune(options) -> int:
-    from .tune import tune
-
-    for name in options.rungs:
-        tune(
-            name,
-            one(options.size, size("4096")),
-            options.arch,
-            dict(options.define),
-            options.jobs,
-        )
-    return 0
-
-
-def run_compare(options) -> int:
-    from .compare import SIZE, compare, run_once
-
-    if options.once:
-        run_once(options.once)
-        return 0
-    names = options.rungs or [name for name, rung in RUNGS.items() if rung.path and rung.exists]
-    compare(names, one(options.size, SIZE), dict(options.define) or None, options.store)
-    return 0
-
-
-def run_limits(options) -> int:
-    from .limits import METRICS, analysis, record_limits, recorded_limits
-    from .machine import gpu
-
-    for name in options.rungs:
-        find(name)
-    if gpu() is not None:
-        print(record_limits(options.rungs or None))
-    stored = recorded_limits()
-    rows = [row for row in stored["rows"] if not options.rungs or row["rung"] in options.rungs]
-    if missing := sorted(set(options.rungs) - {row["rung"] for row in rows}):
-        print(f"nothing was recorded of {', '.join(missing)}", file=sys.stderr)
-    print(stored["label"])
-    cells = [
-        [row["rung"], *("" if row[m] is None else f"{row[m]:.4g}" for m in METRICS)] for row in rows
-    ]
-    print(table(["rung", *METRICS], cells))
-    for row in rows:
-        print(analysis(row))
-    return 1 if missing else 0
-
-
-def run_sanitize(options) -> int:
-    from .machine import gpu
-    from .sanitize import format_findings, record_findings, recorded_findings
-
-    if gpu() is not None:
-        print(record_findings())
-    label, findings = recorded_findings()
-    print(label)
-    print(format_findings(findings))
-    wrong = [f for f in findings if f.kernel in RUNGS and (f.gpu_errors != 0 or f.emulator_says)]
-    return 1 if wrong else 0
-
-
-def run_record(options) -> int:
-    from .record import SIZES, record
-
-    print(record(options.rungs or None, options.size or SIZES, options.json))
+def run_source(options) -> int:
+    print(source(options.rung, options.part), end="")
     return 0
 
 
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m kernels", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m kernels",
+        description="Checks, builds and shows the kernels; python -m measure times and profiles them.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
 
-    def command(name, run, text, rungs="*"):
+    def command(name, run, text):
         added = commands.add_parser(name, help=text, description=text)
-        if rungs:
-            added.add_argument(
-                "rungs", nargs=rungs, metavar="RUNG", help="all of them unless named"
-            )
         added.set_defaults(run=run)
         return added
-
-    def sizes(added):
-        added.add_argument("--size", nargs="+", type=size, metavar="N|MxNxK")
-
-    def defines(added):
-        added.add_argument(
-            "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
-        )
 
     checking = command(
         "check", run_check, "right on the emulator, and on a GPU where there is one?"
     )
-    sizes(checking)
+    checking.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
+    checking.add_argument("--size", nargs="+", type=size, metavar="N|MxNxK")
     checking.add_argument("--machine", choices=("auto", "emulator", "gpu"), default="auto")
     checking.add_argument("--arch", type=int, help="compile for this architecture (emulator)")
-
-    benching = command("bench", run_bench, "time against cuBLAS; recorded rows without a GPU")
-    sizes(benching)
-    benching.add_argument("--samples", type=int, default=25)
-    benching.add_argument("--tuned", action="store_true", help="use what tune found on this GPU")
-    benching.add_argument("--json", type=Path, metavar="FILE")
 
     building = command(
         "build", run_build, "registers, shared memory, spills, warnings; no GPU needed"
     )
+    building.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
     building.add_argument(
         "--arch", type=architectures, default=list(ARCHITECTURES), metavar="75,80,..."
     )
-    defines(building)
-
-    tuning = command("tune", run_tune, "search a rung's tiles, warps and stages", rungs="+")
-    sizes(tuning)
-    defines(tuning)
-    tuning.add_argument("--arch", type=int)
-    tuning.add_argument("--jobs", type=int)
-
-    comparing = command("compare", run_compare, "the emulator's counts beside Nsight Compute's")
-    sizes(comparing)
-    defines(comparing)
-    comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
-    comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
-
-    command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
-    command(
-        "sanitize",
-        run_sanitize,
-        "compute-sanitizer beside the emulator; recorded without a GPU",
-        rungs=None,
+    building.add_argument(
+        "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
     )
 
-    recording = command("record", run_record, "measure here and write results/<gpu>.json")
-    sizes(recording)
-    recording.add_argument("--json", type=Path, metavar="FILE")
+    showing = command("source", run_source, "a rung's CUDA source, or one part of it")
+    showing.add_argument("rung", metavar="RUNG")
+    showing.add_argument("part", nargs="?", metavar="PART", help="as marked: // [PART]")
     return parser
 
 
 def main(words: list[str] | None = None) -> int:
     """Run one command; the exit status says whether all is right."""
+    words = sys.argv[1:] if words is None else words
+    if words and words[0] in MOVED:
+        print(
+            f"kernels: what measures has moved: python -m measure {' '.join(words)}",
+            file=sys.stderr,
+        )
+        return 2
     options = arguments().parse_args(words)
     try:
         return options.run(options)

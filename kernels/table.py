@@ -1,8 +1,7 @@
-"""Plain text tables, and a progress bar."""
+"""Plain text tables."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 
@@ -21,14 +20,3 @@ def table(header: Sequence[str], rows: Sequence[Sequence], left: int = 1) -> str
         return "  ".join(parts).rstrip()
 
     return "\n".join([line(header), line(["-" * w for w in widths]), *map(line, cells)])
-
-
-def progress(done: int, total: int, what: str = "") -> None:
-    """Redraw a bar on stderr; the last call ends its line. Nothing where stderr is a file."""
-    if not sys.stderr.isatty() and "ipykernel" not in sys.modules:
-        return
-    filled = 30 * done // max(total, 1)
-    bar = "#" * filled + "." * (30 - filled)
-    print(f"\r[{bar}] {done}/{total} {what:<40.40}", end="", file=sys.stderr, flush=True)
-    if done >= total:
-        print(file=sys.stderr)

@@ -51,9 +51,7 @@ def measured_wavefronts() -> dict[str, int]:
     path = FOLDER / "cuda" / "count_wavefronts.cu"
     lines = path.read_text().splitlines()
     built = kernels.build(path, arch=80)
-    trace = launch(
-        built, None, (1,), (LANES,), [np.zeros(LANES, np.float32)], machine="emulator"
-    )
+    trace = launch(built, None, (1,), (LANES,), [np.zeros(LANES, np.float32)], machine="emulator")
     counts = {}
     for access, words in ACCESSES.items():
         number = next(i for i, text in enumerate(lines, 1) if text.endswith(words))
@@ -65,13 +63,9 @@ def measured_wavefronts() -> dict[str, int]:
 def wavefront_counts(answer: Mapping[str, int]) -> list[str]:
     """Compare counts made by hand with the trace."""
     if not isinstance(answer, Mapping):
-        return [
-            'The answer is the dictionary of counts: check("count_wavefronts", counts)'
-        ]
+        return ['The answer is the dictionary of counts: check("count_wavefronts", counts)']
     truth = measured_wavefronts()
-    mistakes = [
-        f"{access}: there is no such access" for access in answer if access not in truth
-    ]
+    mistakes = [f"{access}: there is no such access" for access in answer if access not in truth]
     for access, right in truth.items():
         given = answer.get(access)
         if given is None:
@@ -93,9 +87,7 @@ def a_element(lane: int, half: int) -> tuple[int, int]:
 
 
 MAP_SLIPS: dict[str, Callable[[int, int], tuple[int, int]]] = {
-    "Row and column are the other way round.": lambda lane, half: a_element(lane, half)[
-        ::-1
-    ],
+    "Row and column are the other way round.": lambda lane, half: a_element(lane, half)[::-1],
     "Registers 1 and 2 are the other way round: register 1 is eight rows down, register 2 eight columns on.": (
         lambda lane, half: (
             lane // 4 + half // 4 * 8,
@@ -158,20 +150,14 @@ def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
 
 def swizzle_parameters(answer: tuple[int, int, int]) -> list[str]:
     """Does Swizzle<B, M, S>, on half indices, serve 64-byte rows: chunks whole, rows kept, no conflicts?"""
-    whole = isinstance(answer, tuple | list) and all(
-        isinstance(x, Integral) for x in answer
-    )
+    whole = isinstance(answer, tuple | list) and all(isinstance(x, Integral) for x in answer)
     if not whole or len(answer) != 3:
         return [f"The answer is three integers, (B, M, S), not {answer!r}"]
     B, M, S = answer
     if max(answer) > 30:
-        return [
-            f"An index of this tile has 10 bits: Swizzle<{B}, {M}, {S}> reaches far beyond it."
-        ]
+        return [f"An index of this tile has 10 bits: Swizzle<{B}, {M}, {S}> reaches far beyond it."]
     if B < 1 or M < 0 or S < B:
-        return [
-            "Swizzle<B, M, S> needs B >= 1 and S >= B, or its bits would meet themselves."
-        ]
+        return ["Swizzle<B, M, S> needs B >= 1 and S >= B, or its bits would meet themselves."]
     offsets = np.arange(32 * 32)
     mask = (1 << B) - 1
     moved = offsets ^ (((offsets >> (M + S)) & mask) << M)
@@ -189,9 +175,7 @@ def swizzle_parameters(answer: tuple[int, int, int]) -> list[str]:
     worst = 0
     for chunk in range(4):
         lanes = 2 * moved.reshape(32, 32)[:, 8 * chunk].astype(np.int64)[None]
-        worst = max(
-            worst, int(shared_wavefronts(lanes, np.ones_like(lanes, bool), 16)[0])
-        )
+        worst = max(worst, int(shared_wavefronts(lanes, np.ones_like(lanes, bool), 16)[0]))
     if worst > 4:
         bits = f"bits {M + S} to {M + S + B - 1}"
         mistakes.append(

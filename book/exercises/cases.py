@@ -54,12 +54,8 @@ def product(
     B = rng.standard_normal((K, N)).astype(dtype)
     alpha, beta = scalars or (1.0, 0.0)
     C = rng.standard_normal((M, N)).astype(np.float32) if beta else poisoned((M, N))
-    wide = Product(
-        A.astype(float), B.astype(float), np.where(np.isnan(C), 0, C), alpha, beta
-    )
-    magnitude = abs(alpha) * np.abs(wide.A) @ np.abs(wide.B) + abs(beta) * np.abs(
-        wide.old
-    )
+    wide = Product(A.astype(float), B.astype(float), np.where(np.isnan(C), 0, C), alpha, beta)
+    magnitude = abs(alpha) * np.abs(wide.A) @ np.abs(wide.B) + abs(beta) * np.abs(wide.old)
     extra = [np.int32(n) for n in size] if sizes_passed else []
     extra += [np.float32(x) for x in scalars or ()]
     label = f"M={M}, N={N}, K={K}"

@@ -19,9 +19,7 @@ PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING)
 
 def products(sizes, tile, block, **options):
     """`cases` for a GEMM kernel: one launch per size."""
-    return lambda rng: tuple(
-        product(rng, size, tile, block, **options) for size in sizes
-    )
+    return lambda rng: tuple(product(rng, size, tile, block, **options) for size in sizes)
 
 
 def mapping(
@@ -95,10 +93,7 @@ def _row_sums(rng):
 
 def _copies_in_flight(trace):
     """Does the steady state leave STAGES - 2 = 2 groups unfinished?"""
-    waits = [
-        int(row.text.rstrip(";").split()[-1])
-        for row in trace.rows("cp.async.wait_group")
-    ]
+    waits = [int(row.text.rstrip(";").split()[-1]) for row in trace.rows("cp.async.wait_group")]
     if waits and max(waits) >= 2:
         return []
     left = max(waits, default=0)
@@ -151,9 +146,7 @@ def _epilogues(rng):
         ((17, 35, 4), (-1.0, 0.25)),
         ((1, 2, 3), (2.0, 0.0)),
     )
-    return tuple(
-        product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried
-    )
+    return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
 
 
 def _rows_of_order(case):

@@ -90,9 +90,7 @@ def judge_answer(name: str, answer) -> Verdict:
 def progress() -> None:
     """Print which exercises have been passed on this machine."""
     done = _passed()
-    print(
-        f"{sum(e.name in done for e in EXERCISES)} of {len(EXERCISES)} exercises passed"
-    )
+    print(f"{sum(e.name in done for e in EXERCISES)} of {len(EXERCISES)} exercises passed")
     part = None
     for exercise in EXERCISES:
         if exercise.part != part:

@@ -91,9 +91,7 @@ def _indices(what: str, marked: np.ndarray) -> str:
         return f"{what}s {first} and up" if last == n - 1 else f"{what}s {first}-{last}"
     for period in (2, 4, 8, 16, 32, 64):
         residues = np.unique(found % period)
-        if period < n and np.array_equal(
-            np.isin(np.arange(n) % period, residues), marked
-        ):
+        if period < n and np.array_equal(np.isin(np.arange(n) % period, residues), marked):
             span = f"{residues[0]}-{residues[-1]}"
             if len(residues) == 1:
                 span = f"{residues[0]}"
@@ -128,14 +126,10 @@ def _matches(case: Case, got, missing, guess) -> bool:
     loose = 20 * case.tolerance * case.scale
     with np.errstate(invalid="ignore"):
         same = (
-            np.abs(got.astype(float) - predicted) <= loose
-            if case.tolerance
-            else got == predicted
+            np.abs(got.astype(float) - predicted) <= loose if case.tolerance else got == predicted
         )
         differs = (
-            np.abs(predicted - case.expected) > loose
-            if case.tolerance
-            else got != case.expected
+            np.abs(predicted - case.expected) > loose if case.tolerance else got != case.expected
         )
     return bool((same | missing).all() and (differs & ~missing).any())
 
@@ -156,9 +150,7 @@ def _moved(case: Case, got, missing) -> str | None:
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
-            here, there = (
-                list(map(int, np.unravel_index(i, shape))) for i in (at, found[0])
-            )
+            here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
             return f"{here} of the output holds what belongs at {there}."
     return None
 
@@ -189,9 +181,7 @@ def _of_product(change):
 
 
 def _with(p: Product, A=None, B=None) -> np.ndarray:
-    other = Product(
-        p.A if A is None else A, p.B if B is None else B, p.old, p.alpha, p.beta
-    )
+    other = Product(p.A if A is None else A, p.B if B is None else B, p.old, p.alpha, p.beta)
     return other.C
 
 
@@ -322,7 +312,9 @@ def _repeat_first(t):
     return change
 
 
-_BLOCKS = "each 16x16 tile of {}: lanes address matrices 1 and 2 (registers 1 and 2) in the wrong order"
+_BLOCKS = (
+    "each 16x16 tile of {}: lanes address matrices 1 and 2 (registers 1 and 2) in the wrong order"
+)
 SUSPECTS = [
     (message, _of_product(change))
     for message, change in [
@@ -342,23 +334,11 @@ SUSPECTS = [
         ("B is read transposed", lambda p: _with(p, B=p.B.reshape(p.B.shape[::-1]).T)),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
-        *(
-            (f"The tail of K is missing: its last K % {t} terms", _drop_tail(t))
-            for t in TILES
-        ),
+        *((f"The tail of K is missing: its last K % {t} terms", _drop_tail(t)) for t in TILES),
         *((f"The last tile of K ({t} terms) is missing", _drop_last(t)) for t in TILES),
-        *(
-            (f"The first tile of K ({t} terms) is missing", _drop_first(t))
-            for t in TILES
-        ),
-        *(
-            (f"Only the first {t} terms of K are summed", _only_first(t))
-            for t in (1, *TILES)
-        ),
-        *(
-            (f"Only the last tile of K ({t} terms) is summed", _only_last(t))
-            for t in TILES
-        ),
+        *((f"The first tile of K ({t} terms) is missing", _drop_first(t)) for t in TILES),
+        *((f"Only the first {t} terms of K are summed", _only_first(t)) for t in (1, *TILES)),
+        *((f"Only the last tile of K ({t} terms) is summed", _only_last(t)) for t in TILES),
         *(
             (
                 f"Every step multiplies the first tile of K ({t} terms) again",
@@ -366,10 +346,7 @@ SUSPECTS = [
             )
             for t in TILES
         ),
-        *(
-            (f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t))
-            for t in TILES
-        ),
+        *((f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t)) for t in TILES),
         (
             "Everything is added twice",
             lambda p: 2 * p.A @ p.B * p.alpha + p.beta * p.old,

@@ -97,9 +97,7 @@ class Exercise:
     cases: Callable[[np.random.Generator], tuple[Case, ...]] | None = None
     goals: tuple[Goal, ...] = ()
     race: Race | None = None
-    suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(
-        default_factory=dict
-    )
+    suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(default_factory=dict)
     inspect: Callable | None = None
     judge: Callable | None = None
     given: str = ""
@@ -118,9 +116,7 @@ class Exercise:
     @property
     def solution(self) -> str:
         """One right answer, of the same kind."""
-        return (
-            _version(self.path.read_text(), ANSWER) if self.is_kernel else self.answer
-        )
+        return _version(self.path.read_text(), ANSWER) if self.is_kernel else self.answer
 
     @property
     def path(self) -> Path:

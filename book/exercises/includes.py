@@ -51,9 +51,7 @@ def missing(text: str, file: str) -> tuple[Diagnostic, ...]:
         if not _known(match[1]):
             line = plain.count("\n", 0, match.start()) + 1
             source = text.splitlines()[line - 1]
-            found.append(
-                Diagnostic("error", _refusal(match[1]), file, line, None, source)
-            )
+            found.append(Diagnostic("error", _refusal(match[1]), file, line, None, source))
     return tuple(found)
 
 
@@ -66,9 +64,7 @@ def _known(header: str) -> bool:
 
 
 def _refusal(header: str) -> str:
-    beside = " and ".join(
-        f'"{path.name}"' for path in sorted(RUNG_FOLDER.glob("*.cuh"))
-    )
+    beside = " and ".join(f'"{path.name}"' for path in sorted(RUNG_FOLDER.glob("*.cuh")))
     return (
         f'there is no header "{header}" here; a kernel can include {beside} of kernels/, '
         "and CUDA's own, such as <cuda_fp16.h> and <mma.h>"

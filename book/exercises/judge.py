@@ -52,9 +52,7 @@ def _folded(text: str) -> list[str]:
     return wrap(text, QUOTED, initial_indent=start, subsequent_indent=f"{start}  ")
 
 
-def judge(
-    exercise: Exercise, source: str, rng: np.random.Generator | None = None
-) -> Verdict:
+def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = None) -> Verdict:
     """Build and try this CUDA source: right at every case, then within the goals, then on the GPU."""
     rng = rng or np.random.default_rng()
 
@@ -84,9 +82,7 @@ def judge(
                 f"It is launched with {len(args)}, and takes {needed}.",
             )
         try:
-            trace = try_launch(
-                built, exercise.name, case.grid, case.block, args, machine=machine
-            )
+            trace = try_launch(built, exercise.name, case.grid, case.block, args, machine=machine)
         except errors.Unsupported as error:
             return ("the emulator cannot run it", str(error))
         except STOPPED as error:
@@ -105,9 +101,7 @@ def judge(
         if isinstance(outcome, tuple):
             return failed(*outcome)
         traces[case.label] = outcome
-    right = (
-        f"right at {_count(len(cases), 'launch', 'es')} on the emulator, all elements"
-    )
+    right = f"right at {_count(len(cases), 'launch', 'es')} on the emulator, all elements"
 
     reached, missed = [], []
     for goal in exercise.goals:
@@ -132,9 +126,7 @@ def judge(
             outcome = mistake(case, "gpu")
             if isinstance(outcome, tuple):
                 headline, *lines = outcome
-                return failed(
-                    f"right on the emulator, but {headline} on this {gpu.name}", *lines
-                )
+                return failed(f"right on the emulator, but {headline} on this {gpu.name}", *lines)
         reached.append(f"right on this {gpu.name} too")
     if exercise.race is not None:
         faster, told = _race(exercise, built, gpu)
@@ -171,9 +163,7 @@ def try_launch(
         code = module.entry(entry)
         # A header's line may be at fault: what counts is the line of the kernel that called it.
         error.frames = {
-            i.line: i.location.frames()
-            for i in code.instructions.values()
-            if i.location
+            i.line: i.location.frames() for i in code.instructions.values() if i.location
         }
         raise
 
@@ -298,9 +288,7 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
             at(hazard.ptx_line),
             at(hazard.other_ptx_line) if hazard.other_ptx_line else None,
         )
-        text = [first, f"  {did}" + (":" if second else ".")] + (
-            [second] if second else []
-        )
+        text = [first, f"  {did}" + (":" if second else ".")] + ([second] if second else [])
         if text not in said:
             said.append(text)
     return (headline, *(line for text in said[:3] for line in text))
@@ -312,9 +300,7 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
         return []
     lines = trace.by_line(f"{name}.cu")
     least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
-    excess = {
-        n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()
-    }
+    excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
     said = []
     for n in sorted(excess, key=lambda n: (-excess[n], n))[:most]:
         if excess[n] <= 0:
@@ -342,9 +328,7 @@ def _race(exercise: Exercise, built: kernels.Build, gpu) -> tuple[bool, str]:
     C = cupy.empty((n, n), cupy.float32)
     tile, block = 64, exercise.cases(np.random.default_rng())[0].block
     sizes = (np.int32(n),) * 3
-    mine = prepare_on_gpu(
-        built, exercise.name, (n // tile, n // tile), block, (A, B, C, *sizes)
-    )
+    mine = prepare_on_gpu(built, exercise.name, (n // tile, n // tile), block, (A, B, C, *sizes))
     how = kernels.plan(race.rung, n, n, n)
     theirs = prepare_on_gpu(
         how.build,
@@ -355,7 +339,9 @@ def _race(exercise: Exercise, built: kernels.Build, gpu) -> tuple[bool, str]:
         how.shared_bytes,
     )
     mine_ms, theirs_ms = _median_ms(mine), _median_ms(theirs)
-    told = f"{mine_ms:.2f} ms at {n} cubed on this {gpu.name}; `{race.rung}` takes {theirs_ms:.2f} ms"
+    told = (
+        f"{mine_ms:.2f} ms at {n} cubed on this {gpu.name}; `{race.rung}` takes {theirs_ms:.2f} ms"
+    )
     return mine_ms < theirs_ms, told
 
 

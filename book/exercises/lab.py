@@ -117,9 +117,7 @@ class LabReport:
     @property
     def passed(self) -> bool:
         """Zero errors in both of the student's kernels, and nothing undefined on the way."""
-        return not self.advice and all(
-            not r.errors and not r.stopped for r in self.runs
-        )
+        return not self.advice and all(not r.errors and not r.stopped for r in self.runs)
 
     def run(self, name: str) -> LabRun:
         """The run of one kernel."""
@@ -130,9 +128,7 @@ class LabReport:
         shape = f"({n}x{n})*({n}x{n})"
         lines = []
         for r in self.runs:
-            time = (
-                f"{r.ms:.3f} ms" if r.ms is not None else "not timed: on the emulator"
-            )
+            time = f"{r.ms:.3f} ms" if r.ms is not None else "not timed: on the emulator"
             lines.append(r.kernel.title.format(shape, "stopped" if r.stopped else time))
         for r in self.runs[1:]:
             lines += [
@@ -148,9 +144,7 @@ class LabReport:
         return "\n".join(lines)
 
 
-def run(
-    *sources: str | Path, size: int | None = None, machine: str = "auto"
-) -> LabReport:
+def run(*sources: str | Path, size: int | None = None, machine: str = "auto") -> LabReport:
     """Run the lab with this `lab3.cu` (paths, or text). BuildError shows what does not compile.
 
     `machine` is "gpu", "emulator" or "auto". `size` is M = N = K: 1024 on a GPU, 128 on the emulator unless given, and
@@ -169,11 +163,7 @@ def run(
     A, B = lab_inputs(size)
     runs, advice = [], []
     for kernel in KERNELS:
-        found = [
-            (b, entry, text)
-            for b, text in built
-            if (entry := find_entry(b, kernel.name))
-        ]
+        found = [(b, entry, text) for b, text in built if (entry := find_entry(b, kernel.name))]
         if not found:
             runs.append(
                 LabRun(
@@ -207,9 +197,7 @@ def _read(source: str | Path) -> tuple[str, str]:
 def lab_inputs(size: int) -> tuple[np.ndarray, np.ndarray]:
     """A and B as the lab fills them: hundredths from 0.00 to 0.99, as halves. Shapes (size, size)."""
     rng = np.random.default_rng(42)
-    return tuple(
-        (rng.integers(0, 100, (size, size)) / 100).astype(np.float16) for _ in range(2)
-    )
+    return tuple((rng.integers(0, 100, (size, size)) / 100).astype(np.float16) for _ in range(2))
 
 
 def find_entry(built: kernels.Build, name: str) -> str | None:
@@ -283,9 +271,7 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
     if machine == "emulator":
         C = poisoned((M, N))
         try:
-            trace = try_launch(
-                built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes
-            )
+            trace = try_launch(built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes)
         except STOPPED as error:
             return LabRun(kernel, stopped=explain_error(error, text, built.name))
         except errors.Unsupported as error:
@@ -312,9 +298,7 @@ def _narrow_stride(case: Case) -> np.ndarray:
     B = case.product.B
     rows, cols = np.indices(B.shape)
     place = cols % 64 // 16 * 16 + rows % 16 * 16 + cols % 16
-    return (
-        case.product.A @ B[rows // 16 * 16 + place // 64, cols // 64 * 64 + place % 64]
-    )
+    return case.product.A @ B[rows // 16 * 16 + place // 64, cols // 64 * 64 + place % 64]
 
 
 SUSPECTS = {
@@ -334,6 +318,4 @@ def _verify(done: LabRun, golden: np.ndarray, A, B) -> tuple[LabRun, list[str]]:
         return done, []
     wide = Product(A.astype(float), B.astype(float), np.zeros(golden.shape))
     case = Case("", (), 2, wide.C, (), (), TOLERANCE / 20, np.abs(wide.C), wide)
-    return done, [
-        f"{done.kernel.name}: {said}" for said in findings(case, done.C, SUSPECTS)
-    ]
+    return done, [f"{done.kernel.name}: {said}" for said in findings(case, done.C, SUSPECTS)]

@@ -77,9 +77,7 @@ def half_a_warp() -> str:
 def executed(done: LabRun, *opcodes: str) -> dict[str, int]:
     """How often a warp executed instructions that begin with each of these, in one launch on the emulator."""
     if done.trace is None:
-        done = next(
-            r for r in run(*LADDER, machine="emulator").runs if r.kernel == done.kernel
-        )
+        done = next(r for r in run(*LADDER, machine="emulator").runs if r.kernel == done.kernel)
     return {op: sum(row.warps for row in done.trace.rows(op)) for op in opcodes}
 
 
@@ -96,26 +94,18 @@ EVENTS = {
 
 def _event(opcode: str) -> str | None:
     """The longest name among EVENTS that this opcode begins with."""
-    return max(
-        (event for event in EVENTS if opcode.startswith(event)), key=len, default=None
-    )
+    return max((event for event in EVENTS if opcode.startswith(event)), key=len, default=None)
 
 
 def timeline(done: LabRun) -> list[str]:
     """The events of one turn of part B's loop, in the order in which a warp executes them."""
     if done.trace is None:
-        done = next(
-            r for r in run(*LADDER, machine="emulator").runs if r.kernel == done.kernel
-        )
+        done = next(r for r in run(*LADDER, machine="emulator").runs if r.kernel == done.kernel)
     rows = [(_event(row.opcode), row) for row in done.trace.instructions]
     tiles = max(row.warps for event, row in rows if event == "wmma.mma")
     steps = []
     for event, row in rows:
-        if (
-            event
-            and row.warps >= tiles * 3 // 4
-            and (not steps or steps[-1] != EVENTS[event])
-        ):
+        if event and row.warps >= tiles * 3 // 4 and (not steps or steps[-1] != EVENTS[event]):
             steps.append(EVENTS[event])
     return steps
 
@@ -128,9 +118,7 @@ def two_byte_copies() -> str:
     """The solution's part B with copies of one half each."""
     wide = "const cuda::aligned_size_t<16> bytes(16);  // 8 halves: one cp.async"
     text = _solution().replace(wide, "const size_t bytes = sizeof(half);")
-    return text.replace("8 * threadIdx.x", "threadIdx.x").replace(
-        "8 * blockDim.x", "blockDim.x"
-    )
+    return text.replace("8 * threadIdx.x", "threadIdx.x").replace("8 * blockDim.x", "blockDim.x")
 
 
 def without_the_wait() -> str:
@@ -184,9 +172,7 @@ def show_speedups() -> None:
         print(f"  {kernel.name:16} {ms[kernel.name]:.3f} ms")
     names = [kernel.name for kernel in KERNELS]
     for slow, fast in ((0, 1), (0, 2), (1, 2)):
-        print(
-            f"  {names[fast]} over {names[slow]}: {ms[names[slow]] / ms[names[fast]]:.2f}x"
-        )
+        print(f"  {names[fast]} over {names[slow]}: {ms[names[slow]] / ms[names[fast]]:.2f}x")
 
 
 if __name__ == "__main__":

@@ -47,9 +47,7 @@ def cells(exercise: Exercise) -> list:
     goals = "".join(
         f" The goal: at most {g.limit:,} {g.words} at {g.case}." for g in exercise.goals
     )
-    time = (
-        f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
-    )
+    time = f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
     if exercise.is_kernel:
         language = "cuda"
         work = [
@@ -62,14 +60,8 @@ def cells(exercise: Exercise) -> list:
             exercise.name, "(B, M, S)"
         )
         gap = "\n\n\n" if exercise.given.startswith("def") else "\n\n"
-        work = [
-            new_code_cell(
-                f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})'
-            )
-        ]
-    solution = (
-        f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
-    )
+        work = [new_code_cell(f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})')]
+    solution = f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
     return [
         new_markdown_cell(
             f"## {exercise.title}\n\n*{time[0].upper() + time[1:]}.* {exercise.task}{goals}"
@@ -137,9 +129,7 @@ def lab():
     text = text.replace("{skeleton}", lab3.skeleton.rstrip()).replace(
         "{solution}", lab3.solution.rstrip()
     )
-    for piece in re.split(
-        r"^(````python[^`]*?\n.*?\n````)$", text, flags=re.MULTILINE | re.DOTALL
-    ):
+    for piece in re.split(r"^(````python[^`]*?\n.*?\n````)$", text, flags=re.MULTILINE | re.DOTALL):
         if code := re.fullmatch(r"````python *(\w*)\n(.*)\n````", piece, re.DOTALL):
             cell = new_code_cell(code[2])
             if code[1] == "excused":
@@ -162,9 +152,7 @@ def main() -> None:
     for name, made in all_notebooks().items():
         path = FOLDER / f"{name}.ipynb"
         if path.exists():
-            kept = {
-                c.source: c for c in chapters.read(path).cells if c.cell_type == "code"
-            }
+            kept = {c.source: c for c in chapters.read(path).cells if c.cell_type == "code"}
             for cell in made.cells:
                 if cell.cell_type == "code" and cell.source in kept:
                     cell.outputs = kept[cell.source].outputs

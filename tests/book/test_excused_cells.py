@@ -8,7 +8,7 @@ from book import chapters
 
 EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "intro": [
-        "from book import timing",
+        "from book.cells import timing",
     ],
     "01_start_here": [
         "from time import perf_counter",
@@ -37,7 +37,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'data = ("long_scoreboard", "short_scoreboard", "barrier")',
         "limits.wait_choice(",
         'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
-        "recording = kernels.recorded()",
+        "recording = measure.recorded()",
         'ceiling = recording.ceilings["float32"]',
         "limits.show(*rungs)",
     ],
@@ -52,15 +52,15 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "09_tensor_cores_through_wmma": [
         'title = "The same library, other numbers: where do the TFLOP/s come from?"',
-        '_ = kernels.compare(["wmma", "wmma_shared"])',
+        '_ = measure.compare(["wmma", "wmma_shared"])',
         'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
         "evidence.show_speedups()",
-        'recording, parts = kernels.recorded(), evidence.recorded()["ms"]',
+        'recording, parts = measure.recorded(), evidence.recorded()["ms"]',
     ],
     "12_bank_conflicts": [
         "shared_clocks.show_loads()",
         'shared_clocks.show_together("pitch 80", "pitch 64")',
-        '_ = kernels.compare(["mma_tiled", "mma_padded"])',
+        '_ = measure.compare(["mma_tiled", "mma_padded"])',
         'timing.compare(["mma_tiled", "mma_padded"])',
         'shared_ceiling.show("mma_tiled", "mma_padded")',
         'limits.show("mma_tiled", "mma_padded")',
@@ -75,7 +75,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
         "limits.wait_choice(",
-        "recording = kernels.recorded()",
+        "recording = measure.recorded()",
     ],
     "14_everything_at_once": [
         'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
@@ -89,11 +89,11 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "10_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
-        "recording = kernels.recorded()",
+        "recording = measure.recorded()",
     ],
     "11_ldmatrix": [
         'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
-        "recording = kernels.recorded()",
+        "recording = measure.recorded()",
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',
     ],
     "appendix_emulator": [

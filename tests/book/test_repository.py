@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from book import chapters
-from kernels.results import recordings
+from measure.results import recordings
 
 TEXT = {
     ".py",

@@ -33,7 +33,6 @@ def test_build_fails_on_a_spill(monkeypatch, capsys):
         (["build", "nave"], "no rung 'nave'"),
         (["build", "naive", "-D", "BM=4"], "naive has no macro BM"),
         (["build", "naive", "--arch", "31"], "no architecture sm_31"),
-        (["tune", "naive"], "declares no space"),
     ],
 )
 def test_errors_are_one_clear_line(words, message, capsys):
@@ -44,7 +43,24 @@ def test_errors_are_one_clear_line(words, message, capsys):
 
 def test_a_wrong_size_is_a_usage_error(capsys):
     with pytest.raises(SystemExit):
-        main(["bench", "--size", "4x4"])
+        main(["check", "--size", "4x4"])
+
+
+@pytest.mark.parametrize("words", ["bench naive --size 512", "tune warp_tiled", "record", "limits"])
+def test_a_command_that_moved_says_where_it_is(words, capsys):
+    assert main(words.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.endswith(f": python -m measure {words}\n")
+    assert len(said.err.splitlines()) == 1
+
+
+def test_source_prints_a_rung_or_its_part(capsys):
+    assert main(["source", "naive"]) == 0
+    assert 'extern "C" __global__' in capsys.readouterr().out
+    assert main(["source", "tiled", "load"]) == 0
+    assert "__syncthreads();" in capsys.readouterr().out
+    assert main(["source", "tiled", "loaded"]) == 1
+    assert "has no part 'loaded'; it has" in capsys.readouterr().err
 
 
 def test_check_exits_1_when_a_rung_is_wrong(monkeypatch, capsys):

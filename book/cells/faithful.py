@@ -1,0 +1,161 @@
+"""How far the emulator can be believed: its counts and findings beside those of NVIDIA's tools, as recorded."""
+
+import textwrap
+
+from book.cells.grids import grid
+from emulator import fragments
+from kernels.table import table
+from measure import emulator_speed
+from measure.compare import recorded_comparison
+from measure.results import FOLDER
+from measure.sanitize import TOOLS, recorded_findings
+
+README = FOLDER.parent / "emulator" / "README.md"
+
+
+def executes():
+    """The table of instruction families in the emulator's own README, for a page."""
+    part = README.read_text(encoding="utf-8").split("## What it executes")[1]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in part.split("\n## ")[0].splitlines()
+        if line.startswith("|")
+    ]
+    header, _, *families = rows
+    return grid(header, families)
+
+
+def shapes():
+    """The matrix shapes that the emulator multiplies, by the type of A and B."""
+    kinds = {"mma": fragments.SHAPES, "wmma": fragments.WMMA_SHAPES}
+    rows = []
+    for kind in dict.fromkeys(key[3] for found in kinds.values() for key in found):
+        cells = [
+            ", ".join(f"`m{m}n{n}k{k}`" for m, n, k, has in found if has == kind)
+            for found in kinds.values()
+        ]
+        sums = dict.fromkeys(
+            accumulator
+            for found in kinds.values()
+            for (*_, has), accumulators in found.items()
+            if has == kind
+            for accumulator in accumulators
+        )
+        words = "s8, u8" if kind == "s8" else kind
+        rows.append([words, ", ".join(sums), cells[0] or "-", cells[1] or "-"])
+    return grid(["A and B", "sums", *kinds], rows)
+
+
+def counted() -> None:
+    """Prints, for each rung, how many counters of a launch were compared and how many are equal."""
+    label, rows = recorded_comparison()
+    cells = []
+    for rung in dict.fromkeys(row["rung"] for row in rows):
+        same = [row["emulator"] == row["gpu"] for row in rows if row["rung"] == rung]
+        cells.append([rung, len(same), sum(same)])
+    cells.append(["all", sum(c[1] for c in cells), sum(c[2] for c in cells)])
+    print(label)
+    print(table(["rung", "counters compared", "equal"], cells))
+
+
+def differences() -> None:
+    """Prints every counter for which the emulator and the GPU disagree."""
+    _, rows = recorded_comparison()
+    cells = [
+        [
+            row["rung"],
+            row["counter"],
+            f"{row['emulator']:,}",
+            f"{row['gpu']:,}",
+            f"{row['emulator'] - row['gpu']:+,}",
+        ]
+        for row in rows
+        if row["emulator"] != row["gpu"]
+    ]
+    print(table(["rung", "counter", "emulator", "GPU", "more"], cells, left=2))
+
+
+def rungs_found_clean() -> None:
+    """Prints for each tool how many rungs it watched, and what it and the emulator reported."""
+    label, findings = recorded_findings()
+    cells = []
+    for tool in TOOLS:
+        rows = [f for f in findings if f.tool == tool and " " not in f.kernel]
+        cells.append(
+            [
+                tool,
+                len(rows),
+                sum(f.gpu_errors or 0 for f in rows),
+                sum(bool(f.emulator_says) for f in rows),
+            ]
+        )
+    print(label)
+    print(table(["tool", "rungs", "reports of the tool", "reports of the emulator"], cells))
+
+
+def mistakes_found() -> None:
+    """Prints what each of them said of rungs that were made wrong on purpose."""
+    _, findings = recorded_findings()
+    for found in findings:
+        if " " not in found.kernel:
+            continue
+        print(found.kernel)
+        for who, words in (
+            (found.tool, found.gpu_says),
+            ("emulator", found.emulator_says),
+        ):
+            said = words or "nothing"
+            print(textwrap.indent(textwrap.fill(f"{who}: {said}", 84), "    "))
+
+
+def empty_copies(*rungs: str) -> None:
+    """Prints how many `cp.async` of a launch bring data, how many fill zeros, and what each costs.
+
+    A copy of one warp with data brings 16 sectors. The emulator charges all copies of these rungs alike,
+    on average; the GPU's total, less that price for the copies with data, is left for the empty ones.
+    """
+    _, rows = recorded_comparison()
+    counts = {(row["rung"], row["counter"]): row for row in rows}
+    cells = []
+    for rung in rungs:
+        copies, sectors, wavefronts = (
+            counts[rung, f"{what}, cp.async"]
+            for what in ("global requests", "global sectors", "shared wavefronts")
+        )
+        full = sectors["emulator"] // 16
+        empty = copies["emulator"] - full
+        price = wavefronts["emulator"] / copies["emulator"]
+        left = (wavefronts["gpu"] - full * price) / empty
+        cells.append([rung, full, empty, f"{price:g}", f"{left:g}"])
+    print("wavefronts of a cp.async: with data (emulator), without (left by the GPU's count)")
+    print(table(["rung", "with data", "without", "a copy costs", "an empty one"], cells))
+
+
+def speed() -> None:
+    """Prints what `python -m emulator bench` measured on one core, beside Numba's CUDA simulator there."""
+    stored = emulator_speed.stored()
+    size, numba = stored["size"], stored["numba"]
+    slow = numba["multiply_adds_per_second"]
+    cells = [
+        [
+            found["name"],
+            f"{size}^3",
+            f"{found['seconds']:.2f}",
+            f"{found['multiply_adds_per_second'] / 1e6:.1f}",
+            f"{found['multiply_adds_per_second'] / slow:.0f}x",
+        ]
+        for found in stored["kernels"]
+    ]
+    n = numba["size"]
+    cells.append(
+        [
+            "Numba's simulator, naive",
+            f"{n}^3",
+            f"{n**3 / slow:.2f}",
+            f"{slow / 1e6:.2f}",
+            "1x",
+        ]
+    )
+    versions = ", ".join(f"{k} {v}" for k, v in stored["versions"].items())
+    print(f"recorded on {stored['machine']['cpu']}, {stored['recorded'][:10]}, {versions}")
+    print(table(["kernel", "size", "seconds", "million multiply-adds/s", "ratio"], cells))

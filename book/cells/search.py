@@ -1,0 +1,146 @@
+"""Tuning in a chapter: a small part of a rung's space tried here, and the whole of it as recorded.
+
+A setting is a row as in `results/tune-*.json`: "macros", "registers", "shared_bytes", "blocks_per_sm",
+"occupancy", "ms", "tflops" (both None where it was not timed) and "dropped", which says why not.
+"""
+
+import contextlib
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import ceil
+
+import figures
+import kernels
+import measure
+from kernels.occupancy import occupancy
+from measure.results import FOLDER
+from measure.tune import Candidate, tune
+
+H100_SMS = 132
+
+
+@cache
+def recorded() -> dict:
+    """`results/tune-*.json`. FileNotFoundError where nothing was recorded."""
+    files = sorted(FOLDER.glob("tune-*.json"))
+    if not files:
+        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
+    return json.loads(files[0].read_text(encoding="utf-8"))
+
+
+def label() -> str:
+    stored = recorded()
+    return f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+
+
+def settings(rung: str, timed: bool = True) -> list[dict]:
+    """The recorded settings of a rung, fastest first; those that were not timed last, if asked for."""
+    rows = [row for row in recorded()["rows"] if row["rung"] == rung]
+    rows = [_resident(row) for row in rows if row["ms"] or not timed]
+    return sorted(rows, key=lambda row: row["ms"] or float("inf"))
+
+
+def _resident(row: dict) -> dict:
+    """The row with the occupancy that `kernels.occupancy` computes now, whatever it said when it was recorded."""
+    if not row.get("registers"):
+        return row
+    arch = recorded()["machine"]["arch"]
+    held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
+    return {**row, "blocks_per_sm": held.blocks, "occupancy": held.fraction}
+
+
+def here(rung: str, fixed: Mapping[str, int], size: int = 4096) -> None:
+    """Tries the part of a rung's space that `fixed` leaves, on this machine, and prints what became of each.
+
+    With a GPU it times them (and does not remember the winner: it saw a part only); without, it
+    compiles for an H100 and orders by occupancy.
+    """
+    arch = None if kernels.gpu() else 90
+    with contextlib.redirect_stderr(io.StringIO()):  # no progress bar in a page
+        tried = tune(rung, size, arch=arch, fixed=fixed, jobs=2, show=False, remember=False)
+    where = f"timed on {kernels.gpu().name}" if kernels.gpu() else "no GPU: not timed"
+    print(f"{rung}, {', '.join(f'{n} {v}' for n, v in fixed.items())}; {where}")
+    free = [name for name in kernels.find(rung).space if name not in fixed]
+    print("".join(f"{name:>8}" for name in free), end="")
+    print(f"{'registers':>11}{'shared KiB':>12}{'occupancy':>11}{'TFLOP/s':>9}")
+    for one in tried:
+        print("".join(f"{one.macros[name]:8}" for name in free), end="")
+        print(_outcome(one, kernels.find(rung).entry))
+
+
+def _outcome(tried: Candidate, entry: str) -> str:
+    registers = tried.build.reports[entry].registers if tried.build else "-"
+    line = f"{registers:>11}{tried.shared_bytes / 1024:12.0f}"
+    if tried.dropped:
+        return f"{line}  dropped: {_reason(tried.dropped)}"
+    return f"{line}{tried.occupancy.fraction:11.0%}" + (
+        f"{tried.tflops:9.1f}" if tried.tflops else f"{'-':>9}"
+    )
+
+
+def show(rows: Sequence[Mapping], count: int = 5) -> None:
+    """Prints the first settings: macros, registers, shared bytes, occupancy, TFLOP/s."""
+    names = [name for name in rows[0]["macros"] if name not in ("HALF_OUTPUT", "BLOCKS")]
+    print("".join(f"{name:>8}" for name in names), end="")
+    print(f"{'registers':>11}{'shared KiB':>12}{'occupancy':>11}{'TFLOP/s':>9}")
+    for row in rows[:count]:
+        print("".join(f"{row['macros'][name]:8}" for name in names), end="")
+        speed = f"{row['tflops']:9.1f}" if row["tflops"] else ""
+        print(
+            f"{row['registers']:11}{row['shared_bytes'] / 1024:12.0f}{row['occupancy']:11.0%}{speed}"
+        )
+
+
+def why_dropped(rung: str) -> Counter:
+    """Reasons for which recorded settings were not timed, and how often."""
+    return Counter(
+        "timed" if row["ms"] else _reason(row["dropped"]) for row in settings(rung, timed=False)
+    )
+
+
+def _reason(dropped: str) -> str:
+    """Why a setting was dropped, in words without numbers."""
+    if "shared memory" in dropped:
+        return "too much shared memory"
+    if "spill" in dropped:
+        return "registers spill"
+    return dropped.split(":")[0]
+
+
+def by(rows: Sequence[Mapping], key: str | Callable[[Mapping], object]) -> dict:
+    """{value: [TFLOP/s of the settings that have it]}; a key is a macro or a function of the row."""
+    pick = key if callable(key) else lambda row: row["macros"][key]
+    found: dict = {}
+    for row in sorted(rows, key=lambda row: (isinstance(pick(row), str), pick(row))):
+        found.setdefault(pick(row), []).append(row["tflops"])
+    return found
+
+
+def strips(rung: str, name: str, key=None):
+    """The recorded settings of a rung as dots, one row for each value of a macro (or of `key`)."""
+    stored = recorded()
+    return figures.strips(
+        by(settings(rung), key or name),
+        name,
+        machine=stored["machine"],
+        recorded=stored["recorded"][:10],
+    )
+
+
+def tile(row: Mapping) -> str:
+    return f"{row['macros']['BM']}x{row['macros']['BN']}"
+
+
+def last_round(size: int, bm: int, bn: int, sms: int = H100_SMS) -> float:
+    """How much of the machine an average round of tiles uses: 1 when all blocks always have one."""
+    tiles = ceil(size / bm) * ceil(size / bn)
+    return tiles / (ceil(tiles / sms) * sms)
+
+
+def chosen(rung: str) -> list[Mapping]:
+    """The recorded rows of `results/` for a rung, one for each size, with the setting that was used."""
+    rows = measure.recorded().select(rung, output="float32")
+    return sorted(rows, key=lambda row: row["m"])

@@ -1,0 +1,86 @@
+"""What a chapter shows of time: rungs side by side, live on a GPU, recorded and labelled without."""
+
+import contextlib
+import datetime
+import io
+from collections.abc import Sequence
+
+import figures
+from kernels.machine import live
+from measure.bench import bench
+from measure.results import recorded
+
+
+def compare(
+    rungs: Sequence[str],
+    size: int = 4096,
+    title: str | None = None,
+    inputs: str | None = None,
+):
+    """The rows of `measure.bench` for these rungs and cuBLAS, as a drawing.
+
+    inputs: "float32", to leave out what a rung does with others. cuBLAS has a row for each pair of
+    input and output types that one of the rungs has. Returns None, after saying why, when there is
+    neither a GPU nor a recording of one.
+    """
+    rows = _rows([*rungs, "cublas"], size)
+    rows = [row for row in rows if inputs in (None, row["inputs"])]
+    types = {(row["inputs"], row["output"]) for row in rows if row["rung"] != "cublas"}
+    rows = [row for row in rows if (row["inputs"], row["output"]) in types]
+    return _drawing(rows, title or _finding(rows))
+
+
+def ladder(size: int = 4096, title: str | None = None):
+    """Every rung at this size, in reading order, as a drawing; None when nothing was recorded."""
+    rows = [row for row in _rows(None, size) if row["rung"] != "cublas"]
+    return _drawing(rows, title or _finding(rows[-1:]))
+
+
+def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
+    """Rows of `measure.bench`, without its progress bar: a page would keep that for good."""
+    with contextlib.redirect_stderr(io.StringIO()):
+        return bench(rungs, (size,), tuned=True, show=False)
+
+
+def _drawing(rows: Sequence[dict], title: str | None):
+    here = live()
+    if not rows:
+        print("No GPU here, and no measurement has been recorded yet.")
+        return None
+    if here:
+        gpu, peak, date = here.name, here.peak, datetime.date.today().isoformat()
+    else:
+        recording = recorded()
+        gpu, peak, date = recording.gpu, recording.peak, recording.recorded[:10]
+    types = {row["inputs"] for row in rows}
+    limits = {kind: peak.tflops(kind) for kind in types} if peak else {}
+    limits = {kind: limit for kind, limit in limits.items() if limit}
+    named = [{**row, "rung": _name(row, rows)} for row in rows]
+    return figures.ladder(named, limits=limits, machine=gpu, recorded=date, title=title)
+
+
+def _finding(rows: Sequence[dict]) -> str | None:
+    """A title: how the last rung does against the one before, and against cuBLAS."""
+    first = {row["rung"]: row for row in reversed(rows) if row["rung"] != "cublas"}
+    rungs = list(reversed(first.values()))
+    if not rungs:
+        return None
+    last, before = rungs[-1], rungs[-2] if len(rungs) > 1 else None
+    speed = f"{last['rung']} reaches {last['tflops']:.3g} TFLOP/s"
+    if before and before["inputs"] == last["inputs"]:
+        ratio = before["ms_median"] / last["ms_median"]
+        speed = f"{last['rung']} runs at {ratio:.2g} times the speed of {before['rung']}"
+    share = last["ratio_to_cublas"]
+    return speed + (f", {share:.0%} of cuBLAS" if share else "")
+
+
+def _name(row: dict, rows: Sequence[dict]) -> str:
+    """The rung's name, with its types where it has several rows."""
+    same = [other for other in rows if other["rung"] == row["rung"]]
+    if len(same) == 1:
+        return row["rung"]
+    short = {"float32": "fp32", "float16": "fp16", "tf32": "tf32"}
+    words = short[row["inputs"]]
+    if len({other["output"] for other in same if other["inputs"] == row["inputs"]}) > 1:
+        words += f" to {short[row['output']]}"
+    return f"{row['rung']} {words}"

@@ -1,0 +1,62 @@
+"""What the recorded autotuning says of one macro: the best speed that each of its values reached."""
+
+import json
+
+from kernels.occupancy import occupancy
+from measure.results import FOLDER
+
+
+def best_by(rung: str, macro: str) -> dict[int, dict]:
+    """{value: its fastest measured row} of `results/tune-*.json`, in order of the values.
+
+    A row holds "macros", "threads", "registers", "shared_bytes", "tflops" ... FileNotFoundError
+    where nothing was recorded, KeyError when this rung was not tuned over this macro.
+    """
+    found: dict[int, dict] = {}
+    for row in _recorded()["rows"]:
+        if row["rung"] != rung or not row["tflops"] or macro not in row["macros"]:
+            continue
+        value = row["macros"][macro]
+        if value not in found or row["tflops"] > found[value]["tflops"]:
+            found[value] = row
+    if not found:
+        raise KeyError(f"{rung} was not tuned over {macro}")
+    return dict(sorted(found.items()))
+
+
+def at(rung: str, **macros: int) -> dict:
+    """The fastest measured row of a rung among those with these values of its macros.
+
+    FileNotFoundError where nothing was recorded, KeyError where no such setting was measured.
+    """
+    rows = [
+        row
+        for row in _recorded()["rows"]
+        if row["rung"] == rung and row["tflops"] and macros.items() <= row["macros"].items()
+    ]
+    if not rows:
+        raise KeyError(f"{rung} was not measured with {macros}")
+    return max(rows, key=lambda row: row["tflops"])
+
+
+def show(rung: str, macro: str) -> None:
+    """Prints the fastest measured setting for each value of one macro."""
+    arch = _recorded()["machine"]["arch"]
+    print(
+        f"{macro:>8}{'block':>12}{'registers':>11}{'shared bytes':>14}{'blocks an SM':>14}{'TFLOP/s':>9}"
+    )
+    for value, row in best_by(rung, macro).items():
+        m = row["macros"]
+        held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
+        tile = f"{m['BM']}x{m['BN']}x{m['BK']}"
+        print(
+            f"{value:8}{tile:>12}{row['registers']:11}{row['shared_bytes']:14,}"
+            f"{held.blocks:14}{row['tflops']:9.1f}"
+        )
+
+
+def _recorded() -> dict:
+    files = sorted(FOLDER.glob("tune-*.json"))
+    if not files:
+        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
+    return json.loads(files[0].read_text(encoding="utf-8"))

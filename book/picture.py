@@ -1,0 +1,21 @@
+"""Draws the README's picture, `book/ladder.png`, from the recorded results: `python -m book.picture`."""
+
+import sys
+from pathlib import Path
+
+from book.cells import timing
+
+PICTURE = Path(__file__).with_name("ladder.png")
+
+
+def main() -> int:
+    drawing = timing.ladder()
+    if drawing is None:
+        return 1
+    PICTURE.write_bytes(drawing.png())
+    print(PICTURE.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""`python -m measure bench|tune|record|compare|limits|sanitize|...`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from kernels.arguments import macro, one, size
+from kernels.errors import BuildError, UnsupportedGPU
+from kernels.machine import gpu
+from kernels.rungs import RUNGS, find
+from kernels.table import table
+
+
+def run_bench(options) -> int:
+    from .bench import SIZES, bench
+
+    bench(
+        options.rungs or None,
+        options.size or SIZES,
+        options.samples,
+        options.tuned,
+        True,
+        options.json,
+    )
+    return 0
+
+
+def run_tune(options) -> int:
+    from .tune import tune
+
+    for name in options.rungs:
+        tune(
+            name,
+            one(options.size, size("4096")),
+            options.arch,
+            dict(options.define),
+            options.jobs,
+        )
+    return 0
+
+
+def run_compare(options) -> int:
+    from .compare import SIZE, compare, run_once
+
+    if options.once:
+        run_once(options.once)
+        return 0
+    names = options.rungs or [name for name, rung in RUNGS.items() if rung.path and rung.exists]
+    compare(names, one(options.size, SIZE), dict(options.define) or None, options.store)
+    return 0
+
+
+def run_limits(options) -> int:
+    from .limits import METRICS, analysis, record_limits, recorded_limits
+
+    for name in options.rungs:
+        find(name)
+    if gpu() is not None:
+        print(record_limits(options.rungs or None))
+    stored = recorded_limits()
+    rows = [row for row in stored["rows"] if not options.rungs or row["rung"] in options.rungs]
+    if missing := sorted(set(options.rungs) - {row["rung"] for row in rows}):
+        print(f"nothing was recorded of {', '.join(missing)}", file=sys.stderr)
+    print(stored["label"])
+    cells = [
+        [row["rung"], *("" if row[m] is None else f"{row[m]:.4g}" for m in METRICS)] for row in rows
+    ]
+    print(table(["rung", *METRICS], cells))
+    for row in rows:
+        print(analysis(row))
+    return 1 if missing else 0
+
+
+def run_sanitize(options) -> int:
+    from .sanitize import format_findings, record_findings, recorded_findings
+
+    if gpu() is not None:
+        print(record_findings())
+    label, findings = recorded_findings()
+    print(label)
+    print(format_findings(findings))
+    wrong = [f for f in findings if f.kernel in RUNGS and (f.gpu_errors != 0 or f.emulator_says)]
+    return 1 if wrong else 0
+
+
+def run_record(options) -> int:
+    from .record import SIZES, record
+
+    print(record(options.rungs or None, options.size or SIZES, options.json))
+    return 0
+
+
+def run_first_call(options) -> int:
+    from .first_call import record, recorded
+
+    if gpu() is not None:
+        print(record())
+    print(recorded())
+    return 0
+
+
+def run_torch(options) -> int:
+    from .with_torch import record
+
+    print(record())
+    return 0
+
+
+def run_shared_clocks(options) -> int:
+    from .shared_clocks import record
+
+    print(record())
+    return 0
+
+
+def run_small_tiles(options) -> int:
+    from .small_tiles import record
+
+    print(record())
+    return 0
+
+
+def run_emulator_speed(options) -> int:
+    from .emulator_speed import record
+
+    print(record())
+    return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m measure", description="Times, tunes and profiles the kernels."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    def command(name, run, text, rungs="*"):
+        added = commands.add_parser(name, help=text, description=text)
+        if rungs:
+            added.add_argument(
+                "rungs", nargs=rungs, metavar="RUNG", help="all of them unless named"
+            )
+        added.set_defaults(run=run)
+        return added
+
+    def sizes(added):
+        added.add_argument("--size", nargs="+", type=size, metavar="N|MxNxK")
+
+    def defines(added):
+        added.add_argument(
+            "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
+        )
+
+    benching = command("bench", run_bench, "time against cuBLAS; recorded rows without a GPU")
+    sizes(benching)
+    benching.add_argument("--samples", type=int, default=25)
+    benching.add_argument("--tuned", action="store_true", help="use what tune found on this GPU")
+    benching.add_argument("--json", type=Path, metavar="FILE")
+
+    tuning = command("tune", run_tune, "search a rung's tiles, warps and stages", rungs="+")
+    sizes(tuning)
+    defines(tuning)
+    tuning.add_argument("--arch", type=int)
+    tuning.add_argument("--jobs", type=int)
+
+    recording = command("record", run_record, "measure here and write results/<gpu>.json")
+    sizes(recording)
+    recording.add_argument("--json", type=Path, metavar="FILE")
+
+    comparing = command("compare", run_compare, "the emulator's counts beside Nsight Compute's")
+    sizes(comparing)
+    defines(comparing)
+    comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
+    comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
+
+    command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
+    for name, run, text in (
+        ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
+        ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
+        ("torch", run_torch, "PyTorch's product beside cuBLAS and a rung: needs both"),
+        ("shared-clocks", run_shared_clocks, "the clocks that a wavefront of shared memory takes"),
+        ("small-tiles", run_small_tiles, "a kernel of small tiles with and without its swizzle"),
+        ("emulator-speed", run_emulator_speed, "the emulator beside Numba's simulator, on a CPU"),
+    ):
+        command(name, run, text, rungs=None)
+    return parser
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run one command; the exit status says whether all is right."""
+    options = arguments().parse_args(words)
+    try:
+        return options.run(options)
+    except (BuildError, UnsupportedGPU, ValueError, OSError, ImportError) as error:
+        print(f"measure {options.command}: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,261 @@
+"""Sets what the emulator counts beside what Nsight Compute counts on the GPU, for the same kernel
+and sizes.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels.check import random_inputs
+from kernels.errors import UnsupportedGPU
+from kernels.gemm import gemm
+from kernels.machine import gpu, live
+from kernels.rungs import Rung, find
+from kernels.table import table
+
+from .results import FOLDER
+
+SIZE = (256, 256, 256)
+WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
+GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One quantity: the Nsight Compute metrics that add up to it, and the PTX opcodes and trace
+    column that do.
+
+    The metrics are those counted per instruction; `l1tex__data_pipe_lsu_wavefronts_mem_shared` adds
+    arbitration.
+    """
+
+    name: str
+    metrics: tuple[str, ...]
+    column: str
+    opcodes: re.Pattern
+
+
+def _counter(name, metrics, column, opcodes) -> Counter:
+    return Counter(name, metrics, column, re.compile(opcodes))
+
+
+SHARED_LOAD = r"ld\.(volatile\.)?shared|ldmatrix|wmma\.load\..*\.shared"
+SHARED_STORE = r"st\.(volatile\.)?shared|stmatrix|wmma\.store\..*\.shared"
+GLOBAL_LOAD = r"ld\.global|wmma\.load\.(?!.*\.shared)"
+GLOBAL_STORE = r"st\.global|wmma\.store\.(?!.*\.shared)"
+ASYNC = r"cp\.async\.c[ag]"
+
+COUNTERS = (
+    _counter("shared wavefronts, loads", (f"{WAVEFRONTS}_op_ld.sum", f"{WAVEFRONTS}_op_ldsm.sum"),
+             "shared_wavefronts", SHARED_LOAD),
+    _counter("shared wavefronts, stores", (f"{WAVEFRONTS}_op_st.sum",), "shared_wavefronts", SHARED_STORE),
+    _counter("shared wavefronts, cp.async", (f"{WAVEFRONTS}_op_ldgsts.sum",), "shared_wavefronts", ASYNC),
+    _counter("shared wavefronts, all", tuple(f"{WAVEFRONTS}_op_{op}.sum" for op in ("ld", "ldsm", "st", "ldgsts")),
+             "shared_wavefronts", r"."),
+    _counter("global requests, loads", (GLOBAL.format("requests", "ld"),), "global_requests", f"{GLOBAL_LOAD}|{ASYNC}"),
+    _counter("global sectors, loads", (GLOBAL.format("sectors", "ld"),), "global_sectors", GLOBAL_LOAD),
+    _counter("global requests, stores", (GLOBAL.format("requests", "st"),), "global_requests", GLOBAL_STORE),
+    _counter("global sectors, stores", (GLOBAL.format("sectors", "st"),), "global_sectors", GLOBAL_STORE),
+    _counter("global requests, cp.async", ("smsp__inst_executed_op_ldgsts.sum",), "warps", ASYNC),
+    _counter(
+        "global sectors, cp.async",
+        ("sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
+         "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"),
+        "global_sectors", ASYNC,
+    ),
+)  # fmt: skip
+
+
+def compare(
+    rungs: Iterable[str],
+    size: tuple[int, int, int] = SIZE,
+    macros: Mapping[str, int] | None = None,
+    store: bool = False,
+    show: bool = True,
+) -> list[dict]:
+    """One row per rung and counter: what the emulator and Nsight Compute count for one launch.
+
+    Without a GPU or `ncu`, the emulator's counts stand beside recorded ones, labelled. `store`
+    writes `results/compare-<gpu>.json`.
+    """  # fmt: skip
+    counting = live() is not None and shutil.which("ncu") is not None
+    label, stored = ("", {}) if counting else _stored()
+    rows = []
+    found = [find(name) for name in rungs]
+    if strangers := [rung.name for rung in found if rung.path is None]:
+        raise ValueError(
+            f"{', '.join(strangers)}: not a CUDA kernel of the ladder, nothing to count"
+        )
+    for rung in found:
+        values = rung.resolve(macros, gpu().arch if gpu() else None)
+        emulated = count_on_emulator(rung, size, values)
+        measured = (
+            count_with_ncu(rung, size, values) if counting else stored.get((rung.name, *size), {})
+        )
+        rows += [
+            {
+                "rung": rung.name,
+                "size": list(size),
+                "counter": counter.name,
+                "emulator": emulated[counter.name],
+                "gpu": measured.get(counter.name),
+            }
+            for counter in COUNTERS
+            if _said(counter, emulated, measured)
+        ]
+    if counting:
+        label = f"measured on {gpu().name} with ncu"
+    if show:
+        print(label)
+        print(format_rows(rows))
+    if store:
+        _write(rows)
+    return rows
+
+
+def _said(counter: Counter, emulated: Mapping[str, int], measured: Mapping[str, int]) -> bool:
+    """Whether a counter has a row. `op_ld` counts cp.async among the loads, but of its sectors only
+    the tags looked up, so beside cp.async the sectors of loads say nothing.
+    """
+    if counter.name == "global sectors, loads" and emulated["global sectors, cp.async"]:
+        return False
+    return bool(emulated[counter.name] or measured.get(counter.name))
+
+
+def format_rows(rows: list[dict]) -> str:
+    """The table of `compare`."""
+    cells = []
+    for row in rows:
+        ratio = "" if not row["gpu"] else f"{row['emulator'] / row['gpu']:.4f}"
+        measured = "" if row["gpu"] is None else row["gpu"]
+        size = "x".join(map(str, row["size"]))
+        cells.append([row["rung"], size, row["counter"], row["emulator"], measured, ratio])
+    return table(["rung", "size", "counter", "emulator", "GPU", "ratio"], cells, left=3)
+
+
+def count_on_emulator(rung: str | Rung, size: tuple[int, int, int], macros=None) -> dict[str, int]:
+    """Totals of one launch on the emulator, by counter name. The PTX is the one that the GPU's
+    cubin comes from.
+    """
+    rung = find(rung)
+    A, B, _ = random_inputs(rung.types(macros), *size)
+    arch = gpu().arch if gpu() else 90
+    trace = gemm(rung, A, B, macros=macros, machine="emulator", arch=arch).trace
+    return {
+        c.name: sum(getattr(i, c.column) for i in trace.instructions if c.opcodes.match(i.opcode))
+        for c in COUNTERS
+    }
+
+
+def count_with_ncu(rung: str | Rung, size: tuple[int, int, int], macros=None) -> dict[str, int]:
+    """Totals of one launch on the GPU, by counter name; a counter that this GPU lacks is left out.
+
+    UnsupportedGPU with ncu's message when it may not count (it needs permission to read performance
+    counters).
+    """
+    rung = find(rung)
+    metrics = sorted({metric for counter in COUNTERS for metric in counter.metrics})
+    once = json.dumps({"rung": rung.name, "size": size, "macros": dict(macros or {})})
+    command = [
+        "ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+        "--kernel-name", f"regex:^{rung.entry}$", "--launch-count", "1", "--metrics", ",".join(metrics),
+        sys.executable, "-m", "measure", "compare", "--once", once,
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=FOLDER.parent, env=_environment()
+    )
+    values = parse_ncu(done.stdout)
+    if not values:
+        words = (done.stdout + done.stderr).strip().splitlines()
+        raise UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-4:]))
+    totals = {}
+    for counter in COUNTERS:
+        found = [values[metric] for metric in counter.metrics if metric in values]
+        if found:
+            totals[counter.name] = int(sum(found))
+    return totals
+
+
+def parse_ncu(output: str) -> dict[str, float]:
+    """Metric values of the first kernel in `ncu --csv --page raw` output; what is not a number is
+    left out.
+    """
+    lines = [line for line in output.splitlines() if line.startswith('"')]
+    rows = list(csv.reader(io.StringIO("\n".join(lines))))
+    if len(rows) < 3:
+        return {}
+    header, _units, first = rows[:3]
+    values = {}
+    for name, text in zip(header, first, strict=False):
+        try:
+            values[name] = float(text.replace(",", ""))
+        except ValueError:
+            continue
+    return {name: value for name, value in values.items() if "__" in name}
+
+
+def run_once(request: str) -> None:
+    """The launch that `ncu` watches."""
+    wanted = json.loads(request)
+    rung = find(wanted["rung"])
+    A, B, _ = random_inputs(rung.types(wanted["macros"]), *wanted["size"])
+    gemm(rung, A, B, macros=wanted["macros"], machine="gpu")
+
+
+def _environment() -> dict[str, str]:
+    root = str(FOLDER.parent)
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+
+
+def recorded_comparison() -> tuple[str, list[dict]]:
+    """`(label, rows)` of `results/compare-*.json`, the emulator's counts of that day among them.
+    FileNotFoundError where there is none.
+    """
+    files = sorted(FOLDER.glob("compare-*.json"))
+    if not files:
+        raise FileNotFoundError("no results/compare-*.json: nothing was recorded")
+    stored = json.loads(files[0].read_text())
+    label = f"GPU counts recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+    return label, stored["rows"]
+
+
+def _stored() -> tuple[str, dict]:
+    try:
+        label, rows = recorded_comparison()
+    except FileNotFoundError:
+        return "no GPU with ncu here, and no recorded comparison", {}
+    counts: dict = {}
+    for row in rows:
+        counts.setdefault((row["rung"], *row["size"]), {})[row["counter"]] = row["gpu"]
+    return label, counts
+
+
+def _write(rows: list[dict]) -> Path:
+    if gpu() is None:
+        raise UnsupportedGPU("only counts from a GPU are stored")
+    from .record import commit, describe
+
+    path = FOLDER / f"compare-{gpu().slug}.json"
+    old = json.loads(path.read_text())["rows"] if path.exists() else []
+    new = {(row["rung"], *row["size"]) for row in rows}
+    stored = {
+        "machine": describe(),
+        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "method": "ncu --clock-control none, one launch, per-instruction metrics; emulator: the same PTX and inputs",
+        "rows": rows + [row for row in old if (row["rung"], *row["size"]) not in new],
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(stored, indent=1) + "\n")
+    return path

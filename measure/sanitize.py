@@ -1,0 +1,209 @@
+"""What NVIDIA's compute-sanitizer finds on a GPU beside what the emulator finds without one, for the
+rungs as they stand and for rungs made wrong.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kernels.build import build
+from kernels.check import random_inputs
+from kernels.errors import UnsupportedGPU
+from kernels.gemm import gemm
+from kernels.machine import gpu
+from kernels.rungs import RUNGS, find
+from kernels.table import table
+
+from .compare import _environment
+from .results import FOLDER
+
+TOOLS = ("memcheck", "racecheck", "initcheck")
+SIZE = (129, 127, 70)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A rung made wrong: `right`, found in its source, becomes `wrong`; or other macros alone."""
+
+    label: str
+    rung: str
+    tool: str
+    right: str = ""
+    wrong: str = ""
+    macros: tuple[tuple[str, int], ...] = ()
+
+
+MISTAKES = (
+    Mistake("tiled without the barrier after the load", "tiled", "racecheck",
+            "__syncthreads();\n        // [/load]", "// [/load]"),
+    Mistake("tiled without the barrier after the products", "tiled", "racecheck",
+            "__syncthreads();\n        // [/compute]", "// [/compute]"),
+    Mistake("async_copy without the barrier after the wait", "async_copy", "racecheck",
+            "__syncthreads();     // so have", "// so have"),
+    Mistake("async_copy read before the wait", "async_copy", "racecheck",
+            "cp_async_wait<0>();", ""),
+    Mistake("async_copy, 16 bytes into rows of BM + 1 floats", "async_copy", "memcheck",
+            macros=(("COPY", 4), ("PAD", 1))),
+    Mistake("naive without its edge guard", "naive", "memcheck",
+            "if (row >= M || col >= N) return;", ""),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kernel: errors that compute-sanitizer's `tool` counted (None: not run), its first words, and
+    what the emulator said ("" when nothing).
+    """
+
+    kernel: str
+    tool: str
+    gpu_errors: int | None
+    gpu_says: str
+    emulator_says: str
+
+
+def sanitize(rungs: Iterable[str] | None = None) -> list[Finding]:
+    """Every rung under every tool, then every mistake under the tool meant for it.
+
+    UnsupportedGPU without a GPU or compute-sanitizer.
+    """
+    if gpu() is None or shutil.which("compute-sanitizer") is None:
+        raise UnsupportedGPU("needs an NVIDIA GPU and compute-sanitizer")
+    names = list(rungs or (n for n, r in RUNGS.items() if r.path is not None))
+    findings = []
+    said_here = {name: emulated(name) for name in names}
+    for tool in TOOLS:
+        said = _run(tool, names)
+        for name in names:
+            errors, words = said.get(name, (None, "did not run"))
+            findings.append(Finding(name, tool, errors, words, said_here[name]))
+    for mistake in MISTAKES:
+        errors, words = _run(mistake.tool, [mistake.label]).get(
+            mistake.label, (None, "did not run")
+        )
+        findings.append(
+            Finding(mistake.label, mistake.tool, errors, words, emulated(mistake.label))
+        )
+    return findings
+
+
+def emulated(kernel: str) -> str:
+    """What the emulator says of a rung or a mistake: its error or first hazard, "" for nothing."""
+    import emulator
+
+    try:
+        trace = _launch(kernel, "emulator").trace
+    except emulator.ExecutionError as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return f"{len(trace.hazards)} hazards; {trace.hazards[0]}" if trace.hazards else ""
+
+
+def _launch(kernel: str, machine: str):
+    mistake = next((m for m in MISTAKES if m.label == kernel), None)
+    rung = find(mistake.rung if mistake else kernel)
+    arch = gpu().arch if machine == "gpu" else 80
+    macros = rung.resolve(dict(mistake.macros) if mistake else None, arch)
+    built = None
+    if mistake and mistake.right:
+        text = rung.path.read_text()
+        if mistake.right not in text:
+            raise ValueError(f"{mistake.label}: {rung.file} no longer contains {mistake.right!r}")
+        changed = text.replace(mistake.right, mistake.wrong, 1)
+        built = build(changed, macros, arch, name=rung.file)
+    A, B, _ = random_inputs(rung.types(macros), *SIZE)
+    return gemm(rung, A, B, macros=macros, machine=machine, arch=arch, built=built)
+
+
+def launch_each(kernels: list[str]) -> None:
+    """The launches that compute-sanitizer watches, each announced."""
+    import cupy
+
+    for kernel in kernels:
+        print(f"=== {kernel}", flush=True)
+        _launch(kernel, "gpu")
+        cupy.cuda.runtime.deviceSynchronize()
+    print("=== end", flush=True)
+
+
+def _run(tool: str, kernels: list[str]) -> dict[str, tuple[int, str]]:
+    # initcheck must watch every kernel: the matrices are initialised by others than ours.
+    only_ours = [] if tool == "initcheck" else ["--kernel-regex", "kns=gemm_"]
+    command = [
+        "compute-sanitizer", "--tool", tool, *only_ours, "--print-limit", "100000",
+        sys.executable, "-m", "measure.sanitize", json.dumps(kernels),
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        cwd=FOLDER.parent, env=_environment(),
+    )  # fmt: skip
+    return parse(done.stdout)
+
+
+REPORT = re.compile(
+    r"^=+ +((?:Error: |Warning: )?(?:Invalid|Misaligned|Uninitialized|Race|Potential|Error|Warning).*)"
+)
+
+
+def parse(output: str) -> dict[str, tuple[int, str]]:
+    """`{kernel: (reports, first report)}` from what compute-sanitizer and `launch_each` print."""
+    found: dict[str, tuple[int, str]] = {}
+    current = None
+    for line in output.splitlines():
+        if line.startswith("=== "):
+            current = line[4:].strip()
+            found[current] = (0, "")
+        elif current and (match := REPORT.match(line)):
+            count, first = found[current]
+            found[current] = (count + 1, first or match[1].strip())
+    found.pop("end", None)
+    return found
+
+
+def format_findings(findings: Iterable[Finding]) -> str:
+    """A table: one line a kernel and tool."""
+    rows = [
+        [f.kernel, f.tool, "not run" if f.gpu_errors is None else f.gpu_errors,
+         f" {f.gpu_says[:70]}", f" {f.emulator_says[:90]}"]
+        for f in findings
+    ]  # fmt: skip
+    return table(["kernel", "tool", "GPU reports", " first", " emulator"], rows, left=2)
+
+
+def record_findings() -> Path:
+    """Measure and store `results/sanitizer-<gpu>.json`."""
+    from .record import commit, describe
+
+    findings = sanitize()
+    stored = {
+        "method": f"compute-sanitizer, M x N x K = {'x'.join(map(str, SIZE))}; "
+        "emulator: sanitizer on, PTX for sm_80",
+        "rows": [asdict(f) for f in findings],
+        "machine": describe(),
+        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+    }
+    path = FOLDER / f"sanitizer-{gpu().slug}.json"
+    path.write_text(json.dumps(stored, indent=1) + "\n")
+    return path
+
+
+def recorded_findings() -> tuple[str, list[Finding]]:
+    """`(label, findings)` from `results/sanitizer-*.json`. FileNotFoundError where there is none."""
+    files = sorted(FOLDER.glob("sanitizer-*.json"))
+    if not files:
+        raise FileNotFoundError("no results/sanitizer-*.json: nothing was recorded")
+    stored = json.loads(files[0].read_text())
+    label = f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+    return label, [Finding(**row) for row in stored["rows"]]
+
+
+if __name__ == "__main__":
+    launch_each(json.loads(sys.argv[1]))

@@ -1,0 +1,169 @@
+"""Runs `cuda/small_tiles.cu`, a kernel of the shape of the CUDA GEMMS post's, with and without its swizzle.
+
+`python -m measure small-tiles` times it on a GPU, lets Nsight Compute count, and writes
+`results/small-tiles-<gpu>.json`.
+"""
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import kernels
+from kernels.launch import prepare_on_gpu
+from kernels.rungs import Types
+
+from . import machine_code
+from .compare import WAVEFRONTS, parse_ncu
+from .limits import METRICS, STALL_METRIC, STALLS
+from .record import commit, describe
+from .results import FOLDER
+from .timing import matrices, measure
+
+SOURCE = Path(__file__).with_name("cuda") / "small_tiles.cu"
+ENTRY = "gemm_small_tiles"
+TILE, THREADS = 32, 128
+POST = (
+    8  # tiles of C in each direction that a block of the post's kernel computes, one after another
+)
+SIZE, SMALL = 4096, 512  # where it is timed, and where the post counts conflicts
+KINDS = {"as it was": False, "swizzled": True}
+# What an average warp waits for at each issue, by Nsight Compute's names.
+WAITS = {f"waits: {reason}": STALL_METRIC.format(reason) for reason in STALLS}
+# Nsight Compute, per instruction: an ldmatrix of four matrices takes four wavefronts at least.
+COUNTED = {
+    "ldmatrix wavefronts": f"{WAVEFRONTS}_op_ldsm.sum",
+    "store wavefronts": f"{WAVEFRONTS}_op_st.sum",
+    "bank conflicts, all": METRICS["bank conflicts"],
+}
+
+
+def run(A, B, swizzled: bool, tiles: int = 1):
+    """`(C, trace)` of `A @ B` on the emulator, a block computing `tiles` x `tiles` tiles of C.
+
+    A (M, K), B (K, N) float16; ValueError unless 32 divides K, and 32 * tiles divides M and N.
+    """
+    (M, K), N = A.shape, B.shape[1]
+    if M % (TILE * tiles) or N % (TILE * tiles) or K % TILE:
+        raise ValueError(
+            f"M, N, K = {M}, {N}, {K}: must be multiples of {TILE * tiles}, {TILE * tiles}, {TILE}"
+        )
+    C = np.full((M, N), np.nan, np.float32)
+    arguments = [A, B, C, np.int32(N), np.int32(K)]
+    grid = (N // TILE // tiles, M // TILE // tiles, 1)
+    trace = kernels.launch(
+        _built(swizzled, tiles, 80), ENTRY, grid, THREADS, arguments, machine="emulator"
+    )
+    return C, trace
+
+
+def _built(swizzled: bool, tiles: int, arch: int):
+    return kernels.build(SOURCE, {"SWIZZLED": int(swizzled), "TILES": tiles}, arch=arch)
+
+
+# ---- on a GPU
+
+
+def record() -> Path:
+    """Measures here and stores. UnsupportedGPU without a GPU or `ncu`."""
+    if kernels.gpu() is None:
+        raise kernels.UnsupportedGPU("times are measured on a GPU")
+    rows = []
+    for tiles in (POST, 1):
+        sets = matrices(Types("float16"), ((SIZE, SIZE),) * 3)
+        timed = measure(
+            {name: _launches(swizzled, tiles, sets) for name, swizzled in KINDS.items()}
+        )
+        del sets
+        for name, swizzled in KINDS.items():
+            samples = timed[name].samples
+            row = {
+                "kernel": name,
+                "tiles": tiles,
+                "size": SIZE,
+                "blocks": (SIZE // TILE // tiles) ** 2,
+                "ms_median": round(timed[name].median, 5),
+                "ms_min": round(min(samples), 5),
+                "ms_max": round(max(samples), 5),
+            }
+            counts = _ncu(swizzled, tiles, SMALL, COUNTED)
+            row["at_512"] = {label: int(value) for label, value in counts.items()}
+            row["at_4096"] = _ncu(swizzled, tiles, SIZE, METRICS | WAITS)
+            rows.append(row)
+    stored_now = {
+        "machine": describe(),
+        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "method": "times as in the ladder's file, both kernels sampled in turn; counts: ncu --clock-control none, "
+        "second launch",
+        "kernels": rows,
+    }
+    path = FOLDER / f"small-tiles-{kernels.gpu().slug}.json"
+    path.write_text(json.dumps(stored_now, indent=1) + "\n")
+    return path
+
+
+def _launches(swizzled: bool, tiles: int, sets):
+    built = _built(swizzled, tiles, kernels.gpu().arch)
+    (M, K), N = sets[0][0].shape, sets[0][1].shape[1]
+    grid = (N // TILE // tiles, M // TILE // tiles, 1)
+    sizes = (np.int32(N), np.int32(K))
+    return [prepare_on_gpu(built, ENTRY, grid, THREADS, [*arrays, *sizes]) for arrays in sets]
+
+
+def _ncu(swizzled: bool, tiles: int, size: int, metrics: dict[str, str]) -> dict[str, float]:
+    """Nsight Compute's values of one launch, by label; what it does not know is left out."""
+    command = [
+        "ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
+        "--kernel-name", f"regex:^{ENTRY}$", "--launch-skip", "1", "--launch-count", "1",
+        "--metrics", ",".join(metrics.values()),
+        sys.executable, "-m", "measure.small_tiles", json.dumps([swizzled, tiles, size]),
+    ]  # fmt: skip
+    root = str(FOLDER.parent)
+    paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    values = parse_ncu(done.stdout)
+    if not values:
+        words = (done.stdout + done.stderr).strip().splitlines()
+        raise kernels.UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-4:]))
+    return {label: values[metric] for label, metric in metrics.items() if metric in values}
+
+
+def run_twice(swizzled: bool, tiles: int, size: int) -> None:
+    """The launches that `ncu` watches, the first one not counted."""
+    import cupy
+
+    sets = matrices(Types("float16"), ((size, size),) * 3, sets=1)
+    for launch in _launches(swizzled, tiles, sets) * 2:
+        launch()
+    cupy.cuda.get_current_stream().synchronize()
+
+
+# ---- what needs none
+
+
+@cache
+def stored() -> dict | None:
+    """The recorded file, None when there is none."""
+    files = sorted(FOLDER.glob("small-tiles-*.json"))
+    return json.loads(files[0].read_text(encoding="utf-8")) if files else None
+
+
+def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90) -> int:
+    """Loads of A and B that a warp sends at most before it stores one of them, in the machine code."""
+    return max(machine_code.loads_in_a_row(_built(swizzled, tiles, arch), ENTRY))
+
+
+if __name__ == "__main__":
+    run_twice(*json.loads(sys.argv[1]))

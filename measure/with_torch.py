@@ -1,0 +1,94 @@
+"""PyTorch's matrix product beside cuBLAS called directly and beside a rung: three callers, one clock.
+
+`python -m measure torch`, on a GPU with PyTorch, measures and stores `results/torch-<gpu>.json`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernels.errors import UnsupportedGPU
+from kernels.gemm import plan
+from kernels.machine import gpu, live
+
+from .results import FOLDER, recorded
+from .timing import Launch, cublas_launches, matrices, measure, rung_launches
+from .tune import best
+
+RUNG = "mma_multistage"
+SETTING = {"HALF_OUTPUT": 1}  # what torch.mm gives for float16: float16
+
+
+def available() -> bool:
+    """Whether there is a GPU to measure on and a PyTorch that can use it."""
+    if live() is None or importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def torch_launches(sets: Sequence[tuple]) -> list[Launch]:
+    """`torch.mm` into C on each set of matrices, which stay where they are."""
+    import torch
+
+    tensors = [tuple(torch.from_dlpack(matrix) for matrix in one) for one in sets]
+    return [lambda a=a, b=b, c=c: torch.mm(a, b, out=c) for a, b, c in tensors]
+
+
+def side_by_side(size: int = 4096) -> dict:
+    """{"label", "tflops": {name: TFLOP/s}} of `float16` products, measured in turn.
+
+    Without a GPU, or without PyTorch, what was recorded: the rung and cuBLAS, and PyTorch where
+    `results/torch-*.json` has it.
+    """
+    if available():
+        return _measured(size)
+    files = sorted(FOLDER.glob("torch-*.json"))
+    if files:
+        return json.loads(files[0].read_text())
+    recording = recorded()
+    rows = recording.select(size=size, inputs="float16", output="float16")
+    found = {row["rung"]: row["tflops"] for row in rows if row["rung"] in (RUNG, "cublas")}
+    return {"label": recording.label, "tflops": found}
+
+
+def _measured(size: int) -> dict:
+    types = plan(RUNG, size, size, size, SETTING).types
+    macros = {**(best(RUNG, size, types) or {}), **SETTING}
+    how = plan(RUNG, size, size, size, macros)
+    sets = matrices(how.types, how.shapes())
+    timings = measure(
+        {
+            RUNG: rung_launches(how, sets),
+            "cublas": cublas_launches(sets, "float16"),
+            "torch.mm": torch_launches(sets),
+        }
+    )
+    tflops = {name: round(timing.tflops(size, size, size), 1) for name, timing in timings.items()}
+    return {"label": f"measured on {gpu().name}", "tflops": tflops}
+
+
+def record(size: int = 4096) -> Path:
+    """Measure and store. UnsupportedGPU without a GPU or without PyTorch."""
+    if not available():
+        raise UnsupportedGPU("this needs a GPU and a PyTorch that can use it")
+    import torch
+
+    from .record import commit, describe
+
+    stored = {
+        "label": f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
+        f"PyTorch {torch.__version__}",
+        "size": size,
+        "tflops": _measured(size)["tflops"],
+        "machine": describe(),
+        "commit": commit(),
+    }
+    path = FOLDER / f"torch-{gpu().slug}.json"
+    path.write_text(json.dumps(stored, indent=1) + "\n")
+    return path

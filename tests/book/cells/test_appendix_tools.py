@@ -1,0 +1,99 @@
+"""Tables of the appendices."""
+
+import re
+
+import pytest
+
+from book.cells import faithful, grids
+from emulator.bench import Measurement
+from measure import emulator_speed
+from measure.compare import recorded_comparison
+
+
+def cells(table, tag="td"):
+    return re.findall(rf'<{tag} style="text-align:(\w+)">(.*?)</{tag}>', table.data)
+
+
+def test_a_grid_is_a_table_with_numbers_to_the_right():
+    table = grids.grid(["GPU", "SMs", "note"], [["T4", 40, "a"], ["big", 1320, "b"]])
+    assert cells(table, "th") == [("left", "GPU"), ("right", "SMs"), ("left", "note")]
+    assert cells(table)[3:] == [("left", "big"), ("right", "1,320"), ("left", "b")]
+
+
+def test_what_is_missing_is_a_dash_and_words_are_escaped():
+    values = [text for _, text in cells(grids.grid(["a", "b"], [["`x<y>`", None], ["y", 0.5]]))]
+    assert values == ["<code>x&lt;y&gt;</code>", "-", "y", "0.5"]
+
+
+def test_numbers_in_a_row_are_a_range():
+    assert grids.runs([7, 2, 1, 3, 11, 10]) == "1-3, 7, 10, 11"
+    assert grids.runs([]) == ""
+
+
+def test_the_page_has_the_readme_s_families_and_the_emulator_s_shapes():
+    families = [text for side, text in cells(faithful.executes())]
+    assert len(families) % 2 == 0
+    assert "atomics" in families
+    assert any("ldmatrix" in text for text in families)
+    row = cells(faithful.shapes())[:4]
+    assert [text for _, text in row[:2]] == ["f16", "f16, f32"]
+    assert "<code>m8n8k4</code>" in row[2][1]
+    assert "<code>m32n8k16</code>" in row[3][1]
+
+
+def test_the_comparison_counts_what_agrees(capsys):
+    _, rows = recorded_comparison()
+    faithful.counted()
+    last = capsys.readouterr().out.split()[-2:]
+    equal = sum(row["emulator"] == row["gpu"] for row in rows)
+    assert last == [str(len(rows)), str(equal)]
+    faithful.differences()
+    assert len(capsys.readouterr().out.splitlines()) == 2 + len(rows) - equal
+
+
+def test_no_rung_is_faulted_and_every_mistake_is_found(capsys):
+    faithful.rungs_found_clean()
+    lines = capsys.readouterr().out.splitlines()[3:]
+    assert len(lines) == 3
+    assert all(line.split()[-2:] == ["0", "0"] for line in lines)
+    faithful.mistakes_found()
+    said = capsys.readouterr().out
+    assert "nothing" not in said
+    assert "Misaligned" in said
+
+
+def test_copies_with_and_without_data_add_up(capsys):
+    _, rows = recorded_comparison()
+    faithful.empty_copies("mma_tf32")
+    full, empty, price, left = map(float, capsys.readouterr().out.split()[-4:])
+    gpu = {r["counter"]: r["gpu"] for r in rows if r["rung"] == "mma_tf32"}
+    assert full + empty == gpu["global requests, cp.async"]
+    assert full * price + empty * left == gpu["shared wavefronts, cp.async"]
+
+
+def test_the_speed_is_told_as_a_ratio_of_what_was_recorded(capsys):
+    faithful.speed()
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    *ours, numba = [(float(row[-2]), float(row[-1].rstrip("x"))) for row in rows]
+    assert numba[1] == 1
+    assert all(abs(ratio / (rate / numba[0]) - 1) < 0.05 for rate, ratio in ours)
+
+
+def test_the_speed_that_is_stored_is_the_speed_that_is_told(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(emulator_speed, "SPEED", tmp_path / "speed.json")
+    monkeypatch.setattr(emulator_speed.bench, "numba_rate", lambda: 2e5)
+    monkeypatch.setattr(
+        emulator_speed.bench, "measure", lambda size: [Measurement("naive", 0.5, 3e8)]
+    )
+    monkeypatch.setattr(emulator_speed, "version", lambda name: "1.2")
+    emulator_speed.record(128)
+    faithful.speed()
+    told = capsys.readouterr().out
+    assert "numba 1.2" in told
+    assert told.splitlines()[3].split() == ["naive", "128^3", "0.50", "300.0", "1500x"]
+
+
+def test_without_numba_there_is_no_ratio_to_store(monkeypatch):
+    monkeypatch.setattr(emulator_speed.bench, "numba_rate", lambda: None)
+    with pytest.raises(ModuleNotFoundError, match="pip install numba"):
+        emulator_speed.record()

@@ -1,0 +1,55 @@
+"""Shared-memory loads read from machine code."""
+
+import pytest
+
+import kernels
+from measure.machine_code import loads_in_a_row, shared_loads
+
+SOURCE = """
+extern "C" __global__ void probe(const TYPE* in, TYPE* out) {
+  __shared__ TYPE tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", kernels.rungs.ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("type_", "width"), [("char", 1), ("short", 2), ("float", 4), ("double", 8), ("float4", 16)]
+)
+def test_a_load_is_as_wide_as_its_type(arch, type_, width):
+    built = kernels.build(SOURCE.replace("TYPE", type_), arch=arch, name="probe")
+    assert shared_loads(built) == {width: 1}
+
+
+def test_a_kernel_without_shared_memory_has_none():
+    assert not shared_loads(kernels.build("naive", arch=80))
+
+
+COPIES = """
+extern "C" __global__ void copies(const float* __restrict__ in, float* out) {
+  __shared__ float tile[32][8];
+  float first[3], second[5];
+  for (int i = 0; i < 3; ++i) first[i] = in[threadIdx.x + i * 64];
+  for (int i = 0; i < 3; ++i) tile[threadIdx.x][i] = first[i];
+  __syncthreads();
+  for (int i = 0; i < 5; ++i) second[i] = in[threadIdx.x + i * 64 + 1000];
+  for (int i = 0; i < 5; ++i) tile[threadIdx.x][7 - i] = second[i];
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x / 2][threadIdx.x % 8];
+}
+"""
+
+
+@pytest.mark.parametrize("arch", kernels.rungs.ARCHITECTURES)
+def test_loads_in_a_row(arch):
+    built = kernels.build(COPIES, arch=arch, name="copies")
+    assert sum(loads_in_a_row(built)) == 8
+    assert loads_in_a_row(kernels.build("tiled", arch=arch))
+
+
+def test_an_entry_that_is_not_there_is_an_error():
+    with pytest.raises(ValueError, match=r"no section \.text\.other"):
+        shared_loads(kernels.build("naive", arch=80), "other")
