@@ -182,8 +182,15 @@ class Rung:
         ]
 
 
-# Bytes of shared memory that a kernel may declare without asking for more.
-STATIC_SHARED = 48 * 1024
+WARP = 32  # threads
+MAX_THREADS = 1024  # of a block
+FLOAT, HALF = 4, 2  # bytes
+STATIC_SHARED = (
+    48 * 1024
+)  # bytes of shared memory that a kernel may declare without asking for more
+STAGE_BARRIERS = 24  # bytes of cuda::pipeline_shared_state per stage, at most
+SUMS = 256 * 128  # of an FP32 product, that the registers of a multiprocessor hold beside the rest
+H100_SMS = 132  # a persistent kernel has one block on each
 
 
 def divides(part: int, *wholes: int) -> bool:
@@ -191,9 +198,24 @@ def divides(part: int, *wholes: int) -> bool:
     return all(whole % part == 0 for whole in wholes)
 
 
+def square_block(*, BLOCK: int, **_: int) -> tuple[int, int]:
+    """One thread per output of a `BLOCK x BLOCK` tile."""
+    return BLOCK, BLOCK
+
+
+def square_grid(M: int, N: int, *, BLOCK: int, **_: int) -> tuple[int, int, int]:
+    """One block per `BLOCK x BLOCK` tile of C."""
+    return tile_grid(M, N, BM=BLOCK, BN=BLOCK)
+
+
+def thread_tiles(*, BM: int, BN: int, TM: int, TN: int = 1, **_: int) -> int:
+    """One thread per `TM x TN` tile of the block's."""
+    return BM * BN // (TM * TN)
+
+
 def warp_threads(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> int:
     """One warp per `WM x WN` tile of the block's."""
-    return 32 * (BM // WM) * (BN // WN)
+    return WARP * (BM // WM) * (BN // WN)
 
 
 def warp_tiles_fit(
@@ -203,12 +225,12 @@ def warp_tiles_fit(
 
     An SM's 65536 registers hold 256 threads of 128 sums, or 512 of 64, beside what else a thread needs.
     """
-    if BM % WM or BN % WN or (WM // TM) * (WN // TN) != 32 or WN // TN < 2 or TM * TN > 128:
+    if BM % WM or BN % WN or (WM // TM) * (WN // TN) != WARP or WN // TN < 2 or TM * TN > 128:
         return False
     threads = warp_threads(BM=BM, BN=BN, WM=WM, WN=WN)
     rows = threads // 2  # of A, that a block fetches at a time
     return (
-        threads * MIN_BLOCKS == 256 * 128 // (TM * TN)
+        threads * MIN_BLOCKS == SUMS // (TM * TN)
         and divides(4 * threads, BM * BK, BK * BN)
         and (4 * threads) % BN == 0
         and (BM % rows == 0 or rows % BM == 0)
@@ -239,36 +261,36 @@ LADDER = (
     Rung(
         "uncoalesced", 1, "one thread per output; the warp runs down a column of C",
         macros={"BLOCK": 32},
-        threads=lambda BLOCK, **_: (BLOCK, BLOCK),
-        grid=lambda M, N, BLOCK, **_: (ceil_div(N, BLOCK), ceil_div(M, BLOCK), 1),
+        threads=square_block,
+        grid=square_grid,
     ),
     Rung(
         "naive", 2, "one thread per output; the warp runs along a row of C",
         macros={"BLOCK": 32},
-        threads=lambda BLOCK, **_: (BLOCK, BLOCK),
-        grid=lambda M, N, BLOCK, **_: (ceil_div(N, BLOCK), ceil_div(M, BLOCK), 1),
+        threads=square_block,
+        grid=square_grid,
     ),
     Rung(
         "tiled", 3, "a block shares its tiles of A and B in shared memory",
         macros={"BLOCK": 32, "HALF_INPUT": 0},
-        threads=lambda BLOCK, **_: (BLOCK, BLOCK),
-        grid=lambda M, N, BLOCK, **_: (ceil_div(N, BLOCK), ceil_div(M, BLOCK), 1),
+        threads=square_block,
+        grid=square_grid,
         variants=(({"HALF_INPUT": 1}, {"inputs": "float16", "macros": {"BLOCK": 16}}),),
     ),
     Rung(
         "coarsened_1d", 4, "a thread computes a column of TM outputs",
         macros={"BM": 64, "BN": 64, "BK": 8, "TM": 8},
         needs=THREAD_TILES,
-        threads=lambda BM, BN, TM, **_: BM * BN // TM,
+        threads=thread_tiles,
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16), "TM": (4, 8, 16)},
-        valid=lambda BM, BN, BK, TM, **_: divides(BM * BN // TM, BM * BK, BK * BN) and BM * BN // TM <= 1024,
+        valid=lambda BM, BN, BK, TM, **_: divides(BM * BN // TM, BM * BK, BK * BN) and BM * BN // TM <= MAX_THREADS,
     ),
     Rung(
         "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
         needs=THREAD_TILES,
-        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
+        threads=thread_tiles,
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(BM * BN // (TM * TN), BM * BK, BK * BN),
@@ -277,7 +299,7 @@ LADDER = (
         "vectorized", 6, "128-bit loads and stores",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
         needs=THREAD_TILES,
-        threads=lambda BM, BN, TM, TN, **_: BM * BN // (TM * TN),
+        threads=thread_tiles,
         tile=("BM", "BN", "BK"), alignment=4,
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(4 * BM * BN // (TM * TN), BM * BK, BK * BN),
@@ -290,7 +312,7 @@ LADDER = (
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (32, 64, 128), "WN": (32, 64, 128),
                "TM": (8, 16), "TN": (8, 16), "MIN_BLOCKS": (1, 2, 4)},
         valid=lambda BM, BN, BK, **m: (
-            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 2 * 4 * BK * (BM + 4 + BN) <= STATIC_SHARED
+            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 2 * FLOAT * BK * (BM + 4 + BN) <= STATIC_SHARED
         ),
     ),
     Rung(
@@ -308,7 +330,7 @@ LADDER = (
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (64,), "WN": (32, 64),
                "TM": (8, 16), "TN": (8, 16), "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
         valid=lambda BM, BN, BK, STAGES, **m: (
-            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 4 * STAGES * BK * (BM + BN) <= STATIC_SHARED
+            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and STAGES * FLOAT * BK * (BM + BN) <= STATIC_SHARED
         ),
     ),
     Rung(
@@ -317,7 +339,7 @@ LADDER = (
                 "MIN_BLOCKS": 1},
         needs={
             "BM to be a multiple of WM, BN of WN": tiles_nest,
-            "PRODUCERS to be whole warps": lambda PRODUCERS, **_: divides(32, PRODUCERS),
+            "PRODUCERS to be whole warps": lambda PRODUCERS, **_: divides(WARP, PRODUCERS),
             "BM * BK and BK * BN to be multiples of 4 * PRODUCERS": lambda BM, BN, BK, PRODUCERS, **_: divides(
                 4 * PRODUCERS, BM * BK, BK * BN
             ),
@@ -327,7 +349,8 @@ LADDER = (
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "STAGES": (2, 3, 4), "PRODUCERS": (32, 64),
                "MIN_BLOCKS": (1, 2)},
         valid=lambda BM, BN, BK, STAGES, PRODUCERS, **m: (
-            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 4 * STAGES * BK * (BM + BN) + 24 * STAGES <= STATIC_SHARED
+            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) 
+            and STAGES * (FLOAT * BK * (BM + BN) + STAGE_BARRIERS) <= STATIC_SHARED
         ),
     ),
     Rung(
@@ -335,7 +358,7 @@ LADDER = (
         inputs="float16",
         macros={"BM": 128, "BN": 64, "WM": 64, "WN": 32},
         needs=WMMA_TILES,
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        threads=warp_threads,
         tile=("BM", "BN", 16),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
     ),
@@ -344,8 +367,8 @@ LADDER = (
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "PAD": 8},
         needs=WMMA_SHARED,
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
-        shared=lambda BM, BN, BK, PAD, **_: 2 * (BM * (BK + PAD) + BK * (BN + PAD)),
+        threads=warp_threads,
+        shared=lambda BM, BN, BK, PAD, **_: HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "PAD": (0, 8)},
     ),
@@ -354,8 +377,8 @@ LADDER = (
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "STAGES": 2, "PAD": 8},
         needs={**WMMA_SHARED, **TWO_STAGES},
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
-        shared=lambda BM, BN, BK, STAGES, PAD, **_: 2 * STAGES * (BM * (BK + PAD) + BK * (BN + PAD)),
+        threads=warp_threads,
+        shared=lambda BM, BN, BK, STAGES, PAD, **_: STAGES * HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "STAGES": (2, 3)},
     ),
@@ -363,7 +386,7 @@ LADDER = (
         "mma_atoms", 14, "one warp, one instruction: who holds what",
         inputs="float16",
         macros={},
-        threads=lambda **_: 32,
+        threads=lambda **_: WARP,
         grid=lambda M, N, **_: (ceil_div(N, 8), ceil_div(M, 16), 1),
         tile=(16, 8, 16),
     ),
@@ -371,7 +394,7 @@ LADDER = (
         "mma_sync", 15, "ldmatrix feeds mma.sync",
         inputs="float16",
         macros={"BM": 64, "BN": 64},
-        threads=lambda BM, BN, **_: 32 * (BM // 16) * (BN // 32),
+        threads=lambda BM, BN, **_: warp_threads(BM=BM, BN=BN, WM=16, WN=32),
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128)},
     ),
@@ -379,7 +402,7 @@ LADDER = (
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128, 192), "BN": (64, 128), "WM": (32, 64, 96), "WN": (32, 64), "MIN_BLOCKS": (1, 2)},
     ),
@@ -387,7 +410,7 @@ LADDER = (
         "mma_padded", 17, "padding moves rows to other banks",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
     ),
@@ -395,7 +418,7 @@ LADDER = (
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
+        threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
     ),
@@ -404,8 +427,8 @@ LADDER = (
         inputs="tf32",
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "STAGES": 2, "MIN_BLOCKS": 1},
         needs={**TWO_STAGES, "BK to be a multiple of 16": lambda BK, **_: divides(16, BK)},
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
-        shared=lambda BM, BN, BK, STAGES, **_: 4 * STAGES * BK * (BM + BN + 16),
+        threads=warp_threads,
+        shared=lambda BM, BN, BK, STAGES, **_: STAGES * FLOAT * BK * (BM + 8 + BN + 8),
         tile=("BM", "BN", "BK"),
         a_major="M",
         min_arch=80,
@@ -414,11 +437,11 @@ LADDER = (
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
         inputs="float16",
-        macros={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 4, "GROUP": 8, "BLOCKS": 132,
+        macros={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 4, "GROUP": 8, "BLOCKS": H100_SMS,
                 "HALF_OUTPUT": 0},
         needs=TWO_STAGES,
-        threads=lambda BM, BN, WM, WN, **_: 32 * (BM // WM) * (BN // WN),
-        shared=lambda BM, BN, BK, STAGES, **_: 2 * STAGES * (BM + BN) * BK,
+        threads=warp_threads,
+        shared=lambda BM, BN, BK, STAGES, **_: STAGES * HALF * BK * (BM + BN),
         grid=lambda M, N, BM, BN, BLOCKS, **_: (min(ceil_div(M, BM) * ceil_div(N, BN), BLOCKS), 1, 1),
         alignment=8,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
