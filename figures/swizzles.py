@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tensor_layouts import Swizzle
+
 from figures import style
 from figures.access import Access
 from figures.drawing import WIDTH, Canvas, Drawing, plural
@@ -12,8 +14,11 @@ LARGEST = 64  # rows, or chunks a row, that a picture shows
 
 
 def swizzle(index: int, bits: int, base: int, shift: int) -> int:
-    """CuTe's `Swizzle<B, M, S>`: bits [M+S, M+S+B) of `index` XORed into bits [M, M+B)."""
-    return index ^ (((index >> (base + shift)) & ((1 << bits) - 1)) << base)
+    """CuTe's `Swizzle<B, M, S>`: bits [M+S, M+S+B) of `index` XORed into bits [M, M+B).
+
+    With S < 0 it is bits [M, M+B) that go into bits [M-S, M-S+B).
+    """
+    return Swizzle(bits, base, shift)(index)
 
 
 def chunk_addresses(
