@@ -8,6 +8,8 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from figures.widgets import Explorer, _one_of, _within
 
+__all__ = ["LayoutExplorer"]
+
 LAYOUTS = {
     "row-major": "(4,8):(8,1)",
     "column-major": "(4,8):(1,4)",

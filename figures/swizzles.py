@@ -8,6 +8,8 @@ from figures import style
 from figures.access import Access
 from figures.drawing import WIDTH, Canvas, Drawing, plural
 
+__all__ = ["swizzle_grid"]
+
 CHUNK = 16
 GROUPS = 8  # 32 banks of 4 bytes are 8 groups of one chunk
 LARGEST = 64  # rows, or chunks a row, that a picture shows

@@ -27,6 +27,17 @@ from figures.access import as_accesses
 from figures.drawing import Shown, frame
 from figures.fragments import owners
 
+__all__ = [
+    "BankExplorer",
+    "Choice",
+    "CoalescingExplorer",
+    "FragmentExplorer",
+    "OccupancyExplorer",
+    "PipelineExplorer",
+    "SwizzleExplorer",
+    "TileExplorer",
+]
+
 KIB = 1024
 # What one multiprocessor has: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Bytes are of
 # shared memory; `system` of them are taken for each block, which is rounded up to `unit`.
