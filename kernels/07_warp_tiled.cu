@@ -127,7 +127,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #pragma unroll
         for (int j = 0; j < TN; j += 4) store4(&b[slot][j], load4(read_b + k * B_PITCH + j * LANES_N));
     };
+    auto swap_buffers = [&] {
+        __syncthreads();
+        read_a += flip;
+        read_b += flip;
+        write_a -= flip;
+        write_b -= flip;
+        flip = -flip;
+    };
     // [/steps]
+
+    auto multiply = [&](int slot) {
+    // [compute]
+    // Row by row, there and back: each product shares an operand with the one before it, at the turns as well.
+    // ptxas then marks it for reuse, and an FFMA reads one register less from the banks of the register file.
+#pragma unroll
+        for (int i = 0; i < TM; ++i)
+#pragma unroll
+            for (int step = 0; step < TN; ++step) {
+                const int j = i % 2 ? TN - 1 - step : step;
+                sums[i][j] += a[slot][i] * b[slot][j];
+            }
+        // [/compute]
+    };
 
     fetch();
     stage();
@@ -137,32 +159,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     load_fragments(0, 0);
 
     // [loop]
+    auto step = [&](int k) {  // multiplies k, while the fragments of k + 1 are on their way
+        load_fragments((k + 1) % 2, (k + 1) % BK);
+        multiply(k % 2);
+    };
     for (int k0 = 0; k0 < K; k0 += BK) {
-        if (k0 + BK < K) fetch();
+        if (k0 + BK < K) fetch();  // the next tile is on its way ...
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 2) stage();  // into the other buffer, which nobody has read since the last barrier
-            if (k == BK - 1) {
-                __syncthreads();
-                read_a += flip;
-                read_b += flip;
-                write_a -= flip;
-                write_b -= flip;
-                flip = -flip;
-            }
-            load_fragments((k + 1) % 2, (k + 1) % BK);
-            // [compute]
-            // Row by row, there and back: each product shares an operand with the one before it, at the turns as well.
-            // ptxas then marks it for reuse, and an FFMA reads one register less from the banks of the register file.
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int step = 0; step < TN; ++step) {
-                    const int j = i % 2 ? TN - 1 - step : step;
-                    sums[i][j] += a[k % 2][i] * b[k % 2][j];
-                }
-            // [/compute]
-        }
+        for (int k = 0; k < BK - 2; ++k) step(k);
+        stage();  // ... and goes into the other buffer, which nobody has read since the last barrier
+        step(BK - 2);
+        swap_buffers();
+        step(BK - 1);
     }
     // [/loop]
 

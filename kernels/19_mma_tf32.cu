@@ -138,29 +138,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         round_fragment(0, i);
     }
     int read_stage = 0, write_stage = STAGES - 1;
+    auto multiply = [&](int k) {  // while the fragments of k + 1 are loaded, then rounded, and copies are issued
+        const int next_k = (k + 1) % K_ATOMS, next = (k + 1) % 2;
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+#pragma unroll
+            for (int i = 0; i < FRAGMENTS; ++i) {
+                const int load_row = i * (ROWS / 2) / FRAGMENTS;  // loads before the first half of the rows of mma,
+                if (row == load_row) load_fragment(next, read_stage, next_k, i);
+                if (row == load_row + ROWS / 2) round_fragment(next, i);  // roundings before the second
+            }
+            load_slot(write_stage, next_k * ROWS + row);
+            multiply_row(k % 2, row);
+        }
+    };
     for (int k_step = 0; k_step < K; k_step += BK) {
 #pragma unroll
-        for (int k = 0; k < K_ATOMS; ++k) {
-            if (k == K_ATOMS - 1) {  // the next stage must have landed, and everyone have left this one
-                load_k += BK;
-                cp_async_commit();
-                cp_async_wait<STAGES - 2>();
-                __syncthreads();
-                write_stage = read_stage;
-                read_stage = read_stage + 1 == STAGES ? 0 : read_stage + 1;
-            }
-            const int next_k = (k + 1) % K_ATOMS, next = (k + 1) % 2;
-#pragma unroll
-            for (int row = 0; row < ROWS; ++row) {  // first half: load what the next k needs; second half: round it
-#pragma unroll
-                for (int i = 0; i < FRAGMENTS; ++i) {
-                    if (i * ROWS / FRAGMENTS / 2 == row) load_fragment(next, read_stage, next_k, i);
-                    if (i * ROWS / FRAGMENTS / 2 == row - ROWS / 2) round_fragment(next, i);
-                }
-                load_slot(write_stage, next_k * ROWS + row);
-                multiply_row(k % 2, row);
-            }
-        }
+        for (int k = 0; k < K_ATOMS - 1; ++k) multiply(k);
+        load_k += BK;
+        cp_async_commit();
+        cp_async_wait<STAGES - 2>();  // this thread's part of the next stage has landed;
+        __syncthreads();              // everybody's has, and everybody has read all of this stage:
+        write_stage = read_stage;     // it is filled next,
+        read_stage = read_stage + 1 == STAGES ? 0 : read_stage + 1;  // and fragments come from the one after it
+        multiply(K_ATOMS - 1);
     }
     // [/pipeline]
 
