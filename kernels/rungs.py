@@ -243,6 +243,13 @@ WGMMA_TILES = {
     "BN to be 64, 128, 192 or 256": lambda BN, **_: BN in (64, 128, 192, 256),
     "one type of output": lambda HALF_OUTPUT, BF16_OUTPUT, **_: HALF_OUTPUT + BF16_OUTPUT <= 1,
 }
+
+
+def consumers_and_producer(*, BM: int, **_: int) -> int:
+    """A warpgroup per 64 rows of the tile, and one that copies."""
+    return 128 * (BM // 64 + 1)
+
+
 HOPPER_TYPES = (
     ({"HALF_OUTPUT": 1}, {"output": "float16"}),
     ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
@@ -452,6 +459,19 @@ LADDER = (
         min_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192, 256), "BN": (64, 128, 192, 256)},
+    ),
+    Rung(
+        "wgmma_pipelined", 23, "a producer fills N stages, consumers multiply, barriers in between",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={**WGMMA_TILES, **TWO_STAGES},
+        threads=consumers_and_producer,
+        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
