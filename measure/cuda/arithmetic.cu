@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic(long long (*passed)
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u)
 #pragma unroll
-            for (int i = 0; i < SUMS; ++i) sums[i] = fmaf(sums[i], a[(u + i) % 2], b[u % 2]);
+            for (int i = 0; i < SUMS; ++i) sums[i] = fmaf(sums[i], a[u % 2], b[u % 2]);  // a and b stay at the unit's inputs
     __syncthreads();
     report(start, passed);
     for (int i = 0; i < SUMS; ++i) kept += sums[i];

@@ -25,17 +25,17 @@ __device__ __forceinline__ uint4 load(const uint4* place) {
 
 // from: `count` units of 16 bytes. Each block of a turn takes the next BATCH * THREADS of them; for L1 and shared memory
 // each block reads its own again and again.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
     bandwidth(const uint4* from, uint4* to, long long (*passed)[2], unsigned* seen, long long count, int turns) {
     unsigned sum = 0;
 #if FROM == 0
     __shared__ __align__(16) uint4 tile[2048];
     for (int i = threadIdx.x; i < 2048; i += THREADS) tile[i] = make_uint4(i, i, i, i);
     const uint4* base = tile;
-    const long long own = 2048;
+    constexpr int own = 2048;
 #elif FROM == 1
     const uint4* base = from + blockIdx.x * 2048ll;
-    const long long own = 2048;
+    constexpr int own = 2048;
 #endif
     __syncthreads();
     const Stopwatch start = now();
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         uint4 v[BATCH];
 #if FROM <= 1
 #pragma unroll
-        for (int i = 0; i < BATCH; ++i) v[i] = load(base + (turn * 7 + i * THREADS + threadIdx.x) % own);
+        for (int i = 0; i < BATCH; ++i) v[i] = load(base + (turn * 7 + i * own / BATCH + threadIdx.x) % own);
 #else
         long long first = (static_cast<long long>(turn) * gridDim.x + blockIdx.x) * BATCH * THREADS % count;
 #pragma unroll
