@@ -11,7 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from book.grids import grid
-from emulator import bench, fragments
+from emulator import bench
+from emulator.numbers import fragments
 from kernels.compare import recorded_comparison
 from kernels.record import commit
 from kernels.results import FOLDER

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from . import bench
-from .errors import EmulatorError
-from .module import Module
-from .trace import Trace
+from emulator import bench
+from emulator.counts.trace import Trace
+from emulator.errors import EmulatorError
+from emulator.module import Module
 
 DTYPES = {
     **{f"{kind}{bits}": f"{'iu'[kind == 'u']}{bits // 8}" for kind in "us" for bits in (8, 16, 32, 64)},

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emulator.wavefronts import (
+from emulator.counts.wavefronts import (
     KINDS,
     SECTOR_BYTES,
     shared_wavefronts,

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from emulator import floats
+from emulator.numbers import floats
 
 SIGNIFICAND = {"f16": (11, -24, 15), "bf16": (8, -133, 127), "f32": (24, -149, 127)}
 SIGNIFICAND["f64"] = (53, -1074, 1023)

@@ -1,0 +1,303 @@
+"""Floating-point instructions, PTX ISA 9.7.3 to 9.7.6, and `cvt`: operands and modifiers to `floats`.
+
+f16 and bf16 live in 16-bit registers, their pairs (`f16x2`, `bf16x2`) in 32-bit ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.machine.values import SIGNED, UNSIGNED, exact, signed
+from emulator.numbers import conversions, floats
+from emulator.ops import elementwise, select
+from emulator.text.program import SINK, WIDTHS
+
+ROUNDING = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
+FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64", "tf32"}
+STORAGE = {
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "tf32": np.float32,
+}
+
+
+def rounding(ins, default: str = "rn") -> str:
+    return next((part for part in ins.parts if part in ROUNDING), default)
+
+
+def operands(bind, operand_list, kind: str):
+    """(getters, single format, a function that undoes the packing) for operands of one type."""
+    if kind.endswith("x2"):
+        form = kind[:-2]
+        whole = np.uint64 if form == "f32" else np.uint32
+        gets = [_pairs(bind.array(op, whole), STORAGE[form]) for op in operand_list]
+        return gets, form, lambda out: np.ascontiguousarray(out).view(whole)[..., 0]
+    return [bind.array(op, STORAGE[kind]) for op in operand_list], kind, None
+
+
+def _pairs(get, half):
+    """(..., 2) of the elements that fill a register, the low half first."""
+
+    def read(m):
+        array = np.ascontiguousarray(get(m))
+        return array.view(half).reshape(*array.shape, 2)
+
+    return read
+
+
+def arithmetic(function, *flags: str, rounded: bool = False):
+    """A factory for `d = function(a, b, ...)`; `flags` are the modifiers that `function` takes by name."""
+    names = {"NaN": "nan", "xorsign": "xorsign_abs"}
+
+    def factory(ins, bind):
+        kind = ins.parts[-1]
+        if kind not in FLOATS:
+            raise bind.unsupported(f".{kind}")
+        gets, form, repack = operands(bind, ins.operands[1:], kind)
+        options = {names.get(flag, flag): True for flag in flags if flag in ins.parts}
+        if rounded:
+            options["rounding"] = rounding(ins)
+
+        def run(*arrays):
+            shape = arrays[0].shape
+            if any(array.shape != shape for array in arrays):
+                arrays = np.broadcast_arrays(*arrays)
+            out = function(*arrays, form, **options)
+            return repack(out) if repack else out
+
+        return bind.pure(ins.operands[0], run, *gets)
+
+    return factory
+
+
+_general_fma = arithmetic(floats.fma, "ftz", "sat", "relu", rounded=True)
+
+
+def fma(ins, bind):
+    if ins.parts == ("fma", "rn", "f32"):
+        return bind.pure(
+            ins.operands[0],
+            floats.fma_f32,
+            *(bind.array(op, np.float32) for op in ins.operands[1:]),
+        )
+    return _general_fma(ins, bind)
+
+
+_full_div = arithmetic(lambda a, b, form, **more: floats.div_approx(a, b, full=True, **more), "ftz")
+_approx_div = arithmetic(lambda a, b, form, **more: floats.div_approx(a, b, **more), "ftz")
+_exact_div = arithmetic(floats.div, "ftz", "sat", rounded=True)
+
+
+def div(ins, bind):
+    if "full" in ins.parts:
+        return _full_div(ins, bind)
+    return (_approx_div if "approx" in ins.parts else _exact_div)(ins, bind)
+
+
+def _approximate(name: str, precise=None):
+    """rcp, sqrt, ex2 ...: rounded once when a rounding is named, else NumPy's function rounded to the type."""
+    approx = arithmetic(lambda a, form, **more: floats.approximate(name, a, form, **more), "ftz")
+    rounded = arithmetic(precise, "ftz", rounded=True) if precise else approx
+
+    def factory(ins, bind):
+        return (rounded if precise and "approx" not in ins.parts else approx)(ins, bind)
+
+    return factory
+
+
+def extremum(function):
+    """min and max, of two or three operands."""
+    flags = ("ftz", "NaN", "xorsign")
+    two = arithmetic(function, *flags)
+    three = arithmetic(
+        lambda a, b, c, form, **more: function(function(a, b, form, **more), c, form, **more),
+        *flags,
+    )
+
+    def factory(ins, bind):
+        return (three if len(ins.operands) == 4 else two)(ins, bind)
+
+    return factory
+
+
+def _comparison(ins, bind, kind: str):
+    """comparison(m) -> array of bool, for setp and set."""
+    gets, form, repack = operands(bind, ins.operands[1:3], kind)
+    operator, ftz = ins.parts[1], "ftz" in ins.parts
+
+    def compare(m):
+        return floats.compare(operator, *np.broadcast_arrays(*(get(m) for get in gets)), form, ftz)
+
+    return compare, repack is not None
+
+
+def setp(ins, bind):
+    comparison, packed = _comparison(ins, bind, ins.parts[-1])
+    if not packed:
+        return select.setp(ins, bind, comparison)
+    low, high = (bind.put(op) for op in (ins.operands[0].first, ins.operands[0].second))
+    if len(ins.operands) > 3:
+        raise bind.unsupported("a boolean operator on two halves")
+
+    def step(m, mask):
+        holds = comparison(m)
+        low(m, holds[..., 0], mask)
+        high(m, holds[..., 1], mask)
+
+    return step
+
+
+def set_(ins, bind):
+    result, kind = ins.parts[-2:]
+    comparison, packed = _comparison(ins, bind, kind)
+    if not packed:
+        return select.set_(ins, bind, comparison)
+    true = {"f16x2": 0x3C00, "bf16x2": 0x3F80}.get(result, 0xFFFF)
+    put = bind.put(ins.operands[0])
+
+    def step(m, mask):
+        halves = np.where(comparison(m), np.uint16(true), np.uint16(0))
+        put(m, halves.view(np.uint32)[..., 0], mask)
+
+    return step
+
+
+def testp(ins, bind):
+    kind = ins.parts[-1]
+    get = bind.array(ins.operands[1], STORAGE[kind])
+    return bind.pure(ins.operands[0], lambda x: floats.testp(ins.parts[1], x, kind), get)
+
+
+# --- cvt --------------------------------------------------------------------------------------------
+
+
+def cvt(ins, bind):
+    parts = ins.parts
+    if parts[1] == "pack":
+        return _pack_saturated(ins, bind)
+    to, source = parts[-2:]
+    if len(ins.operands) == 3:
+        return _pair_of(ins, bind, to, source)
+    if to in elementwise.INTEGERS and source in elementwise.INTEGERS:
+        return _integer_to_integer(ins, bind, to, source)
+    for kind in (to, source):
+        if kind not in STORAGE and kind not in elementwise.INTEGERS:
+            raise bind.unsupported(f".{kind}")
+    options = {name: True for name in ("ftz", "sat", "satfinite", "relu") if name in parts}
+    mode = next((part for part in parts if part in ROUNDING), None)
+    held = STORAGE.get(source) or elementwise.dtype_of(source)
+    get, destination = bind.array(ins.operands[1], held), ins.operands[0]
+    widen = None
+    if destination != SINK and to in elementwise.INTEGERS and bind.width(destination) > WIDTHS[to]:
+        widen = np.dtype((SIGNED if to[0] == "s" else UNSIGNED)[bind.width(destination)])
+
+    def run(x):
+        with np.errstate(all="ignore"):
+            out = conversions.convert(x, to, source, mode, **options)
+        return out if widen is None else out.astype(widen)
+
+    return bind.pure(destination, run, get)
+
+
+def _integer_to_integer(ins, bind, to: str, source: str):
+    width, destination = WIDTHS[source], ins.operands[0]
+    target, held = WIDTHS[to], bind.width(destination)
+    get, is_signed, result_signed = (
+        bind.integer(ins.operands[1], source),
+        source[0] == "s",
+        to[0] == "s",
+    )
+    if "sat" in ins.parts:
+        low, high = (np.iinfo(elementwise.dtype_of(to)).min, np.iinfo(elementwise.dtype_of(to)).max)
+
+        def saturated(value):
+            array = elementwise.as_array(value, source)
+            info = np.iinfo(array.dtype)
+            clipped = np.clip(array, max(low, info.min), min(high, info.max)).astype(
+                elementwise.dtype_of(to)
+            )
+            return elementwise.as_value(clipped)
+
+        return bind.pure(destination, saturated, get)
+    mask = (1 << 8 * held) - 1
+
+    def run(value):
+        if type(value) is int:
+            number = signed(value, width) if is_signed else value
+            number &= (1 << 8 * target) - 1
+            return (signed(number, target) if result_signed else number) & mask
+        if target > width:
+            value = exact(value, width, is_signed)
+        if held > target:
+            value = exact(value, target, result_signed)
+        return value
+
+    return bind.pure(destination, run, get)
+
+
+def _pair_of(ins, bind, to: str, source: str):
+    """cvt.f16x2.f32 d, high, low and its kin."""
+    form = to.removesuffix("x2")
+    if form not in ("f16", "bf16") or source != "f32" or not to.endswith("x2"):
+        raise bind.unsupported()
+    options = {name: True for name in ("ftz", "sat", "satfinite", "relu") if name in ins.parts}
+    mode = rounding(ins)
+    high, low = (bind.array(op, np.float32) for op in ins.operands[1:])
+
+    def run(a, b):
+        a, b = np.broadcast_arrays(a, b)
+        with np.errstate(all="ignore"):
+            return conversions.pack(
+                *(conversions.convert(x, form, "f32", mode, **options) for x in (a, b))
+            )
+
+    return bind.pure(ins.operands[0], run, high, low)
+
+
+def _pack_saturated(ins, bind):
+    """cvt.pack.sat.{u8,s8,u16,s16}.s32[.b32] d, a, b[, c]: a above b (above the low part of c)."""
+    to = ins.parts[3]
+    bits, target = 8 * WIDTHS[to], np.iinfo(elementwise.dtype_of(to))
+    gets = [bind.integer(op, "s32") for op in ins.operands[1:]]
+    ones = np.uint32((1 << bits) - 1)
+
+    def run(a, b, c=0):
+        a, b = (
+            np.clip(elementwise.as_array(x, "s32"), target.min, target.max).view(np.uint32) & ones
+            for x in (a, b)
+        )
+        low = (a << np.uint32(bits)) | b
+        if bits == 8:
+            low = low | (elementwise.as_array(c, "u32") << np.uint32(16))
+        return elementwise.as_value(low)
+
+    return bind.pure(ins.operands[0], run, *gets)
+
+
+OPCODES = {
+    "add": arithmetic(floats.add, "ftz", "sat", rounded=True),
+    "sub": arithmetic(floats.sub, "ftz", "sat", rounded=True),
+    "mul": arithmetic(floats.mul, "ftz", "sat", rounded=True),
+    "fma": fma,
+    "mad": _general_fma,
+    "div": div,
+    "rcp": _approximate("rcp", floats.rcp),
+    "sqrt": _approximate("sqrt", floats.sqrt),
+    "rsqrt": _approximate("rsqrt"),
+    "ex2": _approximate("ex2"),
+    "lg2": _approximate("lg2"),
+    "sin": _approximate("sin"),
+    "cos": _approximate("cos"),
+    "tanh": _approximate("tanh"),
+    "min": extremum(floats.minimum),
+    "max": extremum(floats.maximum),
+    "neg": arithmetic(floats.neg, "ftz"),
+    "abs": arithmetic(floats.absolute, "ftz"),
+    "copysign": arithmetic(floats.copysign),
+    "testp": testp,
+    "setp": setp,
+    "set": set_,
+    "cvt": cvt,
+}

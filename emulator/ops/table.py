@@ -1,0 +1,39 @@
+"""The table of everything this machine can execute: opcode's first word -> factory (see `machine.binder`)."""
+
+from __future__ import annotations
+
+from emulator.ops import (
+    asynchronous,
+    bits,
+    floating,
+    integer,
+    memory,
+    printing,
+    select,
+    tensor,
+    warp,
+)
+
+_INTEGERS = {**integer.OPCODES, **bits.OPCODES, **select.OPCODES}
+
+
+def _by_type(name: str):
+    """One factory for an opcode that integers and floats share: the last word of the opcode decides."""
+    of_floats, of_integers = floating.OPCODES[name], _INTEGERS.get(name)
+
+    def factory(ins, bind):
+        is_float = ins.parts[-1] in floating.FLOATS or of_integers is None
+        return (of_floats if is_float else of_integers)(ins, bind)
+
+    return factory
+
+
+OPCODES: dict = {
+    **_INTEGERS,
+    **memory.OPCODES,
+    **warp.OPCODES,
+    **{name: _by_type(name) for name in floating.OPCODES},
+    **tensor.OPCODES,
+    **asynchronous.OPCODES,
+    **printing.OPCODES,
+}
