@@ -6,7 +6,7 @@ import numpy as np
 
 from emulator.machine.access import count, dtype_of, resolve, space_of
 from emulator.machine.values import UNSIGNED
-from emulator.numbers import floats
+from emulator.numbers import comparisons, floats
 from emulator.ops.memory import ELSEWHERE, items_of
 from emulator.text.program import SINK, WIDTHS
 
@@ -27,7 +27,7 @@ def _operation(ins, bind, kind: str):
         form = kind.removesuffix("x2")
         if op not in ("add", "min", "max"):
             raise bind.unsupported()
-        function = {"add": floats.add, "min": floats.minimum, "max": floats.maximum}[op]
+        function = {"add": floats.add, "min": comparisons.minimum, "max": comparisons.maximum}[op]
         halves = np.float16 if form == "f16" else np.uint16
 
         def half(old, b, c):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.machine.values import SIGNED, UNSIGNED, exact, signed
-from emulator.numbers import conversions, floats
+from emulator.numbers import approximations, comparisons, conversions, floats
+from emulator.numbers.fma import fma_f32
 from emulator.ops import elementwise, select
 from emulator.text.program import SINK, WIDTHS
 
@@ -79,14 +80,16 @@ def fma(ins, bind):
     if ins.parts == ("fma", "rn", "f32"):
         return bind.pure(
             ins.operands[0],
-            floats.fma_f32,
+            fma_f32,
             *(bind.array(op, np.float32) for op in ins.operands[1:]),
         )
     return _general_fma(ins, bind)
 
 
-_full_div = arithmetic(lambda a, b, form, **more: floats.div_approx(a, b, full=True, **more), "ftz")
-_approx_div = arithmetic(lambda a, b, form, **more: floats.div_approx(a, b, **more), "ftz")
+_full_div = arithmetic(
+    lambda a, b, form, **more: approximations.div_approx(a, b, full=True, **more), "ftz"
+)
+_approx_div = arithmetic(lambda a, b, form, **more: approximations.div_approx(a, b, **more), "ftz")
 _exact_div = arithmetic(floats.div, "ftz", "sat", rounded=True)
 
 
@@ -98,7 +101,9 @@ def div(ins, bind):
 
 def _approximate(name: str, precise=None):
     """rcp, sqrt, ex2 ...: rounded once when a rounding is named, else NumPy's function rounded to the type."""
-    approx = arithmetic(lambda a, form, **more: floats.approximate(name, a, form, **more), "ftz")
+    approx = arithmetic(
+        lambda a, form, **more: approximations.approximate(name, a, form, **more), "ftz"
+    )
     rounded = arithmetic(precise, "ftz", rounded=True) if precise else approx
 
     def factory(ins, bind):
@@ -128,7 +133,9 @@ def _comparison(ins, bind, kind: str):
     operator, ftz = ins.parts[1], "ftz" in ins.parts
 
     def compare(m):
-        return floats.compare(operator, *np.broadcast_arrays(*(get(m) for get in gets)), form, ftz)
+        return comparisons.compare(
+            operator, *np.broadcast_arrays(*(get(m) for get in gets)), form, ftz
+        )
 
     return compare, repack is not None
 
@@ -167,7 +174,7 @@ def set_(ins, bind):
 def testp(ins, bind):
     kind = ins.parts[-1]
     get = bind.array(ins.operands[1], STORAGE[kind])
-    return bind.pure(ins.operands[0], lambda x: floats.testp(ins.parts[1], x, kind), get)
+    return bind.pure(ins.operands[0], lambda x: comparisons.testp(ins.parts[1], x, kind), get)
 
 
 # --- cvt --------------------------------------------------------------------------------------------
@@ -291,8 +298,8 @@ OPCODES = {
     "sin": _approximate("sin"),
     "cos": _approximate("cos"),
     "tanh": _approximate("tanh"),
-    "min": extremum(floats.minimum),
-    "max": extremum(floats.maximum),
+    "min": extremum(comparisons.minimum),
+    "max": extremum(comparisons.maximum),
     "neg": arithmetic(floats.neg, "ftz"),
     "abs": arithmetic(floats.absolute, "ftz"),
     "copysign": arithmetic(floats.copysign),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.machine.values import Affine, Pattern, raw
-from emulator.numbers import floats
+from emulator.numbers import comparisons
 from emulator.text.program import SINK, Pair
 
 _LANES = np.arange(32)
@@ -145,7 +145,7 @@ def redux(ins, bind):
     put, member = bind.put(ins.operands[0]), bind.integer(ins.operands[2], "u32")
     if kind == "f32":
         source = bind.array(ins.operands[1], np.float32)
-        function = floats.minimum if op == "min" else floats.maximum
+        function = comparisons.minimum if op == "min" else comparisons.maximum
 
         def of_floats(m, mask):
             lanes, values = _members(m, mask, member(m)), np.array(_by_warp(m, source(m)))
