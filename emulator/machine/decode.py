@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from emulator.errors import PtxError, Unsupported
+from emulator.errors import EmulatorError, Unsupported
 from emulator.machine.binder import Binder
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
+from emulator.text.rows import Row, Table, row_of
 
 
-def decode(
-    program: Program, function: Function, globals_: dict[str, int], opcodes: dict, barrier
-) -> Code:
+def decode(program: Program, function: Function, globals_: dict[str, int], opcodes: Table) -> Code:
     """Decodes one entry.
 
-    globals_: module variable -> address. opcodes: first word -> factory. barrier: the factory of what
-    stands at the head of a block that begins with a barrier. Raises Unsupported, PtxError.
+    globals_: module variable -> address. Raises Unsupported, PtxError.
     """
-    graph = flow.build(program, function)
+    graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
     blocks, flows, instructions = [], [], {}
     for index, block in enumerate(graph.blocks):
@@ -29,13 +27,14 @@ def decode(
         uses = kills = 0
         for position, item in enumerate(block.code):
             instructions[item.index] = item
-            bind = Binder(names, item)
+            bind, row = Binder(names, item), _row(opcodes, item)
             if position == 0 and block.head == "barrier":
-                made.head_step = barrier(item, bind)
+                made.head_step = _made(row, item, bind)
             else:
-                if position == 0 and block.head == "warp":
-                    made.head_step = bind.membermask()
-                made.steps.append(_step(item, bind, opcodes))
+                if position == 0 and block.head and row.member is not None:
+                    made.head_step = bind.integer(item.operands[row.member], "u32")
+                step = _made(row, item, bind)
+                made.steps.append(bind.guarded(step) if item.guard else step)
             (made.guarded if item.guard else made.plain).append(item.index)
             uses |= bind.uses & ~kills
             if not item.guard:
@@ -61,17 +60,22 @@ def decode(
     )  # fmt: skip
 
 
-def _step(item: Instruction, bind: Binder, opcodes: dict):
-    factory = opcodes.get(item.parts[0])
-    if factory is None or any(isinstance(x, Address) and x.further for x in item.operands):
+def _row(opcodes: Table, item: Instruction) -> Row:
+    row = row_of(opcodes, item)
+    if row is None or any(isinstance(x, Address) and x.further for x in item.operands):
         raise Unsupported(f"{item.opcode} is not supported", item.line, item.text)
+    return row
+
+
+def _made(row: Row, item: Instruction, bind: Binder):
+    """What the row's factory makes. A fault of the factory's own is told from one of the PTX: it passes as it is."""
     try:
-        step = factory(item, bind)
-    except (IndexError, KeyError, AttributeError, ValueError, TypeError) as problem:
-        raise PtxError(
-            f"cannot read this instruction ({problem!r})", item.line, item.text
-        ) from problem
-    return bind.guarded(step) if item.guard else step
+        return row.factory(item, bind)
+    except EmulatorError:
+        raise
+    except Exception as problem:
+        problem.add_note(f"while decoding PTX line {item.line}: {item.text}")
+        raise
 
 
 def _liveness(blocks: list[CodeBlock], flows: list[tuple[int, int]]) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 from emulator.numbers.floats import div
 from emulator.numbers.formats import finish, inputs, narrow, widen
 
-_APPROXIMATIONS = {
+FUNCTIONS = {
     "ex2": np.exp2,
     "lg2": np.log2,
     "sin": np.sin,
@@ -24,7 +24,7 @@ def approximate(name, a, format="f32", ftz=False):
     """
     (a,) = inputs(format, ftz, a)
     with np.errstate(all="ignore"):
-        result = narrow(_APPROXIMATIONS[name](widen(a, format)), format)
+        result = narrow(FUNCTIONS[name](widen(a, format)), format)
     return finish(result, format, ftz, False)
 
 
