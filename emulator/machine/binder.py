@@ -60,7 +60,6 @@ from emulator.text.program import (
     Reg,
     Special,
     Symbol,
-    Vector,
 )
 
 PARAM_ADDRESS = 0x1_0000_0000  # where the kernel's parameters are mapped
@@ -107,6 +106,20 @@ class Binder:
         self.uses |= 1 << slot
         return lambda m: m.regs[slot]
 
+    def _number(self, register: Reg):
+        """(get, bytes) of a register that is not a predicate."""
+        get, held = self.read(register), self.width(register)
+        if not held:
+            raise self.error(f"{register.name} is a predicate, not a number")
+        return get, held
+
+    def _truth(self, register: Reg):
+        """get of a register that is a predicate."""
+        get = self.read(register)
+        if self.width(register):
+            raise self.error(f"{register.name} is not a predicate")
+        return get
+
     def symbol(self, operand: Symbol) -> tuple[str, int]:
         """(space, address in that space) of a variable."""
         found = self.names.symbols.get(operand.name)
@@ -150,7 +163,7 @@ class Binder:
         """get(m) -> int | Affine: the operand as an integer of type `kind`, modulo its width."""
         width, _ = _INTEGER[kind]
         if isinstance(operand, Reg):
-            get, held = self.read(operand), self.width(operand)
+            get, held = self._number(operand)
             mask = (1 << 8 * width) - 1
 
             def read(m):
@@ -177,7 +190,7 @@ class Binder:
         """get(m) -> ndarray of `dtype`, broadcastable to (B, T): the low bits of the register."""
         dtype = np.dtype(dtype)
         if isinstance(operand, Reg):
-            get, held = self.read(operand), self.width(operand)
+            get, held = self._number(operand)
             if held == dtype.itemsize:
 
                 def read(m):
@@ -199,12 +212,12 @@ class Binder:
     def predicate(self, operand):
         """get(m) -> bool | ndarray of bool."""
         if isinstance(operand, Not):
-            get = self.read(operand.item)
+            get = self._truth(operand.item)
             return lambda m: _inverse(get(m))
         if isinstance(operand, Imm):
             constant = bool(operand.value)
             return lambda m: constant
-        get = self.read(operand)
+        get = self._truth(operand)
 
         def read(m):
             found = get(m)
@@ -260,15 +273,19 @@ class Binder:
         """The registers of `d|p`; for a lone `d` the second is the sink."""
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, SINK)
 
+    def _written(self, operand) -> tuple[int, int]:
+        """(slot, its bit) of a register that the instruction writes."""
+        if not isinstance(operand, Reg):
+            raise self.error("the destination is not a register")
+        slot = self.names.slot(operand)
+        self.defs |= 1 << slot
+        return slot, 1 << slot
+
     def put(self, operand):
         """put(m, value, mask): writes a register; other lanes keep what they had if anyone may still read it."""
         if operand == SINK:
             return lambda m, value, mask: None
-        if isinstance(operand, Vector) or not isinstance(operand, Reg):
-            raise self.error(f"{operand} is not a destination")
-        slot = self.names.slot(operand)
-        bit = 1 << slot
-        self.defs |= bit
+        slot, bit = self._written(operand)
 
         def put(m, value, mask):
             if type(value) is np.ndarray and value.size == 1:
@@ -293,9 +310,7 @@ class Binder:
         """The step `destination = function(*values)`."""
         if destination == SINK:
             return lambda m, mask: None
-        slot = self.names.slot(destination)
-        bit = 1 << slot
-        self.defs |= bit
+        slot, bit = self._written(destination)
         if len(gets) == 1:
             (a,) = gets
 
