@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.counts.sectors import SECTOR_BYTES
 from emulator.counts.wavefronts import (
     KINDS,
-    SECTOR_BYTES,
     shared_wavefronts,
     shared_wavefronts_ideal,
 )

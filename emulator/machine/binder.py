@@ -1,13 +1,12 @@
 """What a factory asks for: getters and setters of one instruction's operands.
 
-**How an opcode is added.** A table maps the first word of an opcode (`"shfl"`, `"mma"`, `"cp"`) to a
-*factory*, called once for each instruction that starts with it:
+A row of an opcode table (`text.rows`) names a *factory*, called once for each instruction that fits it:
 
     def factory(ins: program.Instruction, bind: Binder) -> step
     def step(m: chunk.Chunk, mask: np.ndarray | None) -> None
 
-The words that may follow the opcode stand in `text.modifiers.FORMS`; what is not there is refused before.
-The factory looks at `ins.parts` and `ins.operands`, raises `bind.unsupported()` for what it does not
+Its modifiers and the number of its operands have been checked. The factory looks at `ins.parts` and
+`ins.operands`, raises `bind.unsupported()` for what it does not
 have, and asks `bind` for getters of its sources and setters of its destinations (this is also how the
 machine learns which registers the instruction reads and writes). The step runs the instruction for a
 whole chunk: `m.B` blocks of `m.T` threads, `m.W = m.B * m.T // 32` warps. `mask` is None when every
@@ -20,6 +19,7 @@ lane takes part, else a (B, T) bool array; guards (`@p`) are already in it. A ge
     bind.predicate(op)        -> bool | ndarray of bool
     bind.lanes([ops], dtype)  -> ndarray (len(ops), W, 32): registers by warp, for tensor-core fragments
     bind.address(op, space)   -> int | Affine: the address, [base + offset], in the space's own terms
+    bind.pair(op)             -> the two registers of `d|p`, the second `_` where there is one
     bind.put(op)              -> setter for any register value; arrays of shape (1, 1) become ints
     bind.put_lanes([ops])     -> setter that takes (len(ops), W, 32), 4-byte elements
     bind.pure(dst, f, *gets)  -> the step `dst = f(*values)`, for instructions without side effects
