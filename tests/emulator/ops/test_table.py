@@ -87,8 +87,8 @@ def test_two_tables_may_not_give_an_opcode_one_form_twice():
         ("shfl.sync.idx.b32 %r1, %r2, %r3, %r4", "5 operands, not 4"),
         ("bar.sync", "1 or 2 operands, not 0"),
         ("mov.u32 %r1", "2 operands, not 1"),
-        ("cp.async.wait_group", "1 operands, not 0"),
-        ("bra", "1 operands, not 0"),
+        ("cp.async.wait_group", "1 operand, not 0"),
+        ("bra", "1 operand, not 0"),
         ("ret %r1", "0 operands, not 1"),
     ],
 )
