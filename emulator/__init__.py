@@ -5,7 +5,8 @@ row for every PTX instruction that ran. What real hardware would fault on, hang 
 raises a named error. It needs NumPy only.
 """
 
-from .errors import (
+from emulator.counts.trace import Access, Row, Trace
+from emulator.errors import (
     BarrierDivergence,
     Deadlock,
     EmulatorError,
@@ -16,8 +17,7 @@ from .errors import (
     Trap,
     Unsupported,
 )
-from .module import Module
-from .trace import Access, Row, Trace
+from emulator.module import Module
 
 __all__ = [
     "Access",

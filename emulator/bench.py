@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .module import Module
+from emulator.module import Module
 
 SAMPLES = Path(__file__).parent / "samples"
 _NUMBA = """

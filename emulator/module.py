@@ -8,16 +8,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .barriers import Barrier
-from .decode import PARAM_ADDRESS, Code, Decoder
-from .errors import PtxError, Unsupported
-from .machine import Chunk
-from .memory import SHARED_LIMIT, AddressSpace, Buffer
-from .opcodes import OPCODES
-from .program import WIDTHS, Function, Variable
-from .ptx import parse
-from .sanitizer import Report
-from .trace import Row, Trace
+from emulator.counts.trace import Row, Trace
+from emulator.errors import PtxError, Unsupported
+from emulator.machine import schedule
+from emulator.machine.binder import PARAM_ADDRESS
+from emulator.machine.chunk import Chunk
+from emulator.machine.code import Code
+from emulator.machine.decode import decode
+from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
+from emulator.ops.table import OPCODES
+from emulator.sanitizer import Report
+from emulator.text.program import WIDTHS, Function, Variable
+from emulator.text.ptx import parse
 
 CHUNK_THREADS = 16384  # so that an instruction's operands stay in a core's cache
 MAX_THREADS = 1024
@@ -100,7 +102,7 @@ class Module:
             raise Unsupported("a cluster of more than one block is not supported", function.line,
                               ".reqnctapercluster " + ", ".join(map(str, function.cluster)))  # fmt: skip
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return Decoder(self.program, function, addresses, OPCODES, Barrier).decode()
+        return decode(self.program, function, addresses, OPCODES)
 
     def launch(
         self,
@@ -314,7 +316,7 @@ class Launch:
         for start in range(0, len(coordinates), size):
             chunk = Chunk(self, self.code, coordinates[start : start + size], start == 0)
             with np.errstate(all="ignore"):
-                chunk.run()
+                schedule.run(chunk)
             chunk.finish()
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))

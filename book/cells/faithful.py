@@ -3,7 +3,7 @@
 import textwrap
 
 from book.cells.grids import grid
-from emulator import fragments
+from emulator.numbers import fragments
 from kernels.table import table
 from measure import emulator_speed
 from measure.compare import recorded_comparison

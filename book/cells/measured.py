@@ -28,7 +28,7 @@ class Measured:
 
     @property
     def predicted(self) -> int:
-        """What the rules of `emulator/wavefronts.py` say, from the addresses alone."""
+        """What the rules of `emulator/counts/wavefronts.py` say, from the addresses alone."""
         return self.access.wavefronts
 
 

@@ -7,7 +7,7 @@ from numbers import Integral
 
 import numpy as np
 
-from emulator.wavefronts import shared_wavefronts
+from emulator.counts.wavefronts import shared_wavefronts
 
 LANES, HALVES = 32, 8
 

@@ -12,7 +12,7 @@ import numpy as np
 import emulator
 import kernels
 from emulator import errors
-from emulator.trace import COLUMNS
+from emulator.counts.trace import COLUMNS
 from kernels.build import DEFAULT_ARCH
 from kernels.launch import launch, parameters, prepare_on_gpu
 

@@ -42,7 +42,7 @@ const worst = (units, banks) => {
   return Math.max(0, ...[...seen.values()].map((set) => set.size));
 };
 
-// Which wavefront serves each lane: the rules of emulator/wavefronts.py.
+// Which wavefront serves each lane: the rules of emulator/counts/wavefronts.py.
 // addresses: 32 byte addresses, -1 where a lane is inactive; width: 1 to 16 bytes; load: whether lanes may share sets.
 const wavefronts = (addresses, width, load = true) => {
   const size = { 1: 32, 2: 32, 4: 32, 8: 16, 16: 8 }[width];

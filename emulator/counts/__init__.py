@@ -1,0 +1,1 @@
+"""What a run cost, from its addresses: wavefronts, sectors, and the trace that holds them."""

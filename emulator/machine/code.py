@@ -1,0 +1,44 @@
+"""A decoded entry: basic blocks of steps, ready to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from emulator.text.program import Function, Instruction
+
+ALL = -1  # a register set with every register in it
+
+
+@dataclass
+class CodeBlock:
+    """A decoded flow.Block. `live` is the set of registers (a bit each) that code from here on may read."""
+
+    index: int
+    steps: list
+    plain: list[int]  # instructions whose threads are the block's threads
+    guarded: list[int]  # instructions that count their own threads
+    head: str
+    head_step: object  # Barrier for "barrier", membermask getter for "warp"
+    ends: str
+    targets: list[int]
+    predicate: tuple[int, bool] | None = None
+    selector: object = None
+    last: Instruction | None = None
+    code: list[Instruction] = field(default_factory=list)
+    live: int = 0
+
+
+@dataclass
+class Code:
+    """A decoded entry, independent of any launch."""
+
+    function: Function
+    blocks: list[CodeBlock]
+    rank: list[int]
+    widths: list[int]  # bytes of each register slot, 0 for predicates
+    names: list[str]
+    instructions: dict[int, Instruction]
+    shared_static: int
+    shared_symbols: dict[str, int]
+    local_bytes: int
+    params: list[tuple[str, int, int, str]]  # name, offset, size, type

@@ -1,0 +1,97 @@
+"""From an entry's parsed instructions to Python closures (`code`), once for each entry."""
+
+from __future__ import annotations
+
+from emulator.errors import EmulatorError, Unsupported
+from emulator.machine.binder import Binder
+from emulator.machine.code import Code, CodeBlock
+from emulator.machine.names import Names
+from emulator.text import flow
+from emulator.text.program import Address, Function, Instruction, Program
+from emulator.text.rows import Row, Table, row_of
+
+
+def decode(program: Program, function: Function, globals_: dict[str, int], opcodes: Table) -> Code:
+    """Decodes one entry.
+
+    globals_: module variable -> address. Raises Unsupported, PtxError.
+    """
+    graph = flow.build(program, function, opcodes)
+    names = Names(program, function, graph, globals_)
+    blocks, flows, instructions = [], [], {}
+    for index, block in enumerate(graph.blocks):
+        made = CodeBlock(
+            index, [], [], [], block.head, None, block.ends, block.targets, last=block.last
+        )
+        made.code = block.code
+        uses = kills = 0
+        for position, item in enumerate(block.code):
+            instructions[item.index] = item
+            bind, row = Binder(names, item), _row(opcodes, item)
+            if position == 0 and block.head == "barrier":
+                made.head_step = _made(row, item, bind)
+            else:
+                if position == 0 and block.head and row.member is not None:
+                    made.head_step = bind.integer(item.operands[row.member], "u32")
+                step = _made(row, item, bind)
+                made.steps.append(bind.guarded(step) if item.guard else step)
+            (made.guarded if item.guard else made.plain).append(item.index)
+            uses |= bind.uses & ~kills
+            if not item.guard:
+                kills |= bind.defs & ~bind.partial
+        if block.last is not None:
+            instructions[block.last.index] = block.last
+            made.plain.append(block.last.index)
+        if block.guard:
+            slot = names.slot(block.guard[0])
+            made.predicate = (slot, block.guard[1])
+            uses |= (1 << slot) & ~kills
+        if block.ends == "switch":
+            bind = Binder(names, block.last)
+            made.selector = bind.integer(block.last.operands[0], "u32")
+            uses |= bind.uses & ~kills
+        blocks.append(made)
+        flows.append((uses, kills))
+    _liveness(blocks, flows)
+    shared = {name: at for name, (space, at) in names.symbols.items() if space == "shared"}
+    return Code(
+        function, blocks, graph.order, names.widths, names.names, instructions,
+        names.shared_static, shared, names.local_bytes, names.params,
+    )  # fmt: skip
+
+
+def _row(opcodes: Table, item: Instruction) -> Row:
+    row = row_of(opcodes, item)
+    if row is None or any(isinstance(x, Address) and x.further for x in item.operands):
+        raise Unsupported(f"{item.opcode} is not supported", item.line, item.text)
+    return row
+
+
+def _made(row: Row, item: Instruction, bind: Binder):
+    """What the row's factory makes. A fault of the factory's own is told from one of the PTX: it passes as it is."""
+    try:
+        return row.factory(item, bind)
+    except EmulatorError:
+        raise
+    except Exception as problem:
+        problem.add_note(f"while decoding PTX line {item.line}: {item.text}")
+        raise
+
+
+def _liveness(blocks: list[CodeBlock], flows: list[tuple[int, int]]) -> None:
+    before: list[list[int]] = [[] for _ in blocks]
+    for block in blocks:
+        for target in block.targets:
+            before[target].append(block.index)
+    work = set(range(len(blocks)))
+    while work:
+        index = max(work)
+        work.discard(index)
+        block, (uses, kills) = blocks[index], flows[index]
+        out = 0
+        for target in block.targets:
+            out |= blocks[target].live
+        live = uses | (out & ~kills)
+        if live != block.live:
+            block.live = live
+            work.update(before[index])

@@ -1,0 +1,73 @@
+"""Special registers: %tid, %ctaid, %laneid and the rest (PTX ISA 10), as register values of a chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.machine.values import Affine, Pattern, Value
+
+
+def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> Value:
+    """A special register that does not change while a chunk runs.
+
+    launch: its `grid`, `block`, `dynamic_bytes` and `shared_bytes`. blocks: (B, 3) coordinates of the
+    resident blocks. Each has so many `threads`, in so many `lanes` (whole warps).
+    """
+    root, _, axis = name.partition(".")
+    axis_number = "xyz".find(axis) if axis else 0
+    if root == "tid":
+        return _thread_axis(launch.block, threads, lanes, axis_number)
+    if root == "ntid":
+        return launch.block[axis_number]
+    if root in ("ctaid", "clusterid"):
+        return _pattern(blocks[:, axis_number][:, None].astype(np.int64))
+    if root in ("nctaid", "nclusterid"):
+        return launch.grid[axis_number]
+    if root == "laneid":
+        return _pattern(np.arange(lanes, dtype=np.int64)[None, :] % 32)
+    if root == "warpid":
+        return _pattern(np.arange(lanes, dtype=np.int64)[None, :] // 32)
+    if root.startswith("lanemask_"):
+        lane = np.arange(lanes, dtype=np.int64)[None, :] % 32
+        below = (1 << lane) - 1
+        kinds = {
+            "eq": 1 << lane,
+            "lt": below,
+            "le": below | (1 << lane),
+            "gt": 0xFFFFFFFF & ~(below | (1 << lane)),
+            "ge": 0xFFFFFFFF & ~below,
+        }
+        return _pattern(kinds[root[9:]])
+    constants = {
+        "nwarpid": lanes // 32,
+        "smid": 0,
+        "nsmid": 1,
+        "gridid": 0,
+        "cluster_ctaid": 0,
+        "cluster_nctaid": 1,
+        "cluster_ctarank": 0,
+        "cluster_nctarank": 1,
+        "is_explicit_cluster": False,
+        "dynamic_smem_size": launch.dynamic_bytes,
+        "total_smem_size": launch.shared_bytes,
+        "aggr_smem_size": launch.shared_bytes,
+        "current_graph_exec": 0,
+    }
+    return constants.get(root, 0)
+
+
+def _thread_axis(block, threads: int, lanes: int, axis: int) -> Value:
+    bx, by, _ = block
+    thread = np.arange(lanes, dtype=np.int64)[None, :]
+    # lanes past the end of the block never run; give them the coordinates of its last thread
+    thread = np.minimum(thread, threads - 1)
+    return _pattern((thread % bx, thread // bx % by, thread // (bx * by))[axis])
+
+
+def _pattern(array: np.ndarray) -> Value:
+    lo, hi = int(array.min()), int(array.max())
+    if lo == hi:
+        return lo
+    found = Pattern(array, lo, hi)
+    found._tight = True
+    return Affine(found)

@@ -1,0 +1,1 @@
+"""Number formats: rounding and conversion bit for bit, and the sums of tensor cores."""

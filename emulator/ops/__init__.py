@@ -1,0 +1,1 @@
+"""What instructions do, one file for each family, and the table of all of them (`table`)."""

@@ -1,0 +1,79 @@
+"""The table of everything this machine can execute, by families."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.ops import (
+    atomics,
+    barriers,
+    bits,
+    control,
+    copies,
+    floating,
+    integer,
+    mbarrier,
+    memory,
+    moves,
+    printing,
+    select,
+    tensor,
+    warp,
+)
+from emulator.text.rows import Table, merged
+
+
+@dataclass(frozen=True)
+class Family:
+    """Opcodes that the README lists together. note: what of them there is, where their names do not say it."""
+
+    title: str
+    opcodes: Table
+    note: str = ""
+
+
+FAMILIES = (
+    Family(
+        "integer",
+        integer.OPCODES,
+        "16 to 64 bits, lo, hi and wide; sat, relu, pairs of 16; carries",
+    ),
+    Family("bits", bits.OPCODES, "16 to 64 bits; and, or, xor, not of predicates"),
+    Family(
+        "floating point, conversion",
+        floating.OPCODES,
+        "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu; cvt among all "
+        "integers and f16, bf16, tf32, f32, f64; cvt.pack",
+    ),
+    Family("comparison, selection", select.OPCODES, "both destinations; with and, or, xor"),
+    Family(
+        "movement",
+        merged(moves.OPCODES, memory.OPCODES),
+        "packing and unpacking; all spaces, v2, v4, v8, cache hints",
+    ),
+    Family(
+        "atomics",
+        atomics.OPCODES,
+        "add, min, max, and, or, xor, exch, cas, inc, dec; all types, vectors, global and shared",
+    ),
+    Family("warp", warp.OPCODES, "bar.warp; barrier.cluster for clusters of one block"),
+    Family(
+        "block",
+        merged(barriers.OPCODES, memory.FENCES),
+        "sync, arrive, red; numbered, and for a number of threads",
+    ),
+    Family("tensor cores", tensor.OPCODES, "8x8 matrices of 16 bits; f16, bf16, tf32, f64, s8, u8"),
+    Family("asynchronous copies", merged(copies.OPCODES, mbarrier.OPCODES), "cp.async"),
+    Family("control", control.OPCODES, "calls are inlined; device-side assert"),
+    Family("output", printing.OPCODES, "what printf calls"),
+)
+
+OPCODES: Table = merged(*(family.opcodes for family in FAMILIES))
+
+
+def coverage() -> str:
+    """The README's table of instructions; `python -m emulator opcodes` prints it."""
+    lines = ["| family | instructions | with |", "|---|---|---|"]
+    for family in FAMILIES:
+        lines.append(f"| {family.title} | {' '.join(family.opcodes)} | {family.note} |")
+    return "\n".join(lines)
