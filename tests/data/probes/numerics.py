@@ -3,8 +3,9 @@
     python tests/data/probes/numerics.py compare PRODUCTS OUT.json     # millions, every instruction
     python tests/data/probes/numerics.py record OUT.npz                # the hard cases that tests replay
 
-Both need an NVIDIA GPU of compute capability 9.0, CuPy and the CUDA compiler's `ptxas`. `cases` makes the operands from raw generator bits with integer
-and exact float64 arithmetic only, so that a test makes the very same ones anywhere.
+Both need an NVIDIA GPU of compute capability 9.0, CuPy and the CUDA compiler's `ptxas`. `cases`
+makes the operands from raw generator bits with integer and exact float64 arithmetic only, so that
+a test makes the very same ones anywhere.
 """
 
 import json
@@ -253,7 +254,9 @@ def loaded():
         text, machine_code = Path(folder, "products.ptx"), Path(folder, "products.cubin")
         text.write_text(module(entries()))
         subprocess.run(["ptxas", "-arch=sm_90a", text, "-o", machine_code], check=True)
-        return cupy.RawModule(path=str(machine_code))
+        loaded = cupy.RawModule(path=str(machine_code))
+        assert loaded.module  # CuPy reads the file only when it is asked for this
+        return loaded
 
 
 def on_gpu(entry, a, b, c):
