@@ -470,6 +470,20 @@ def atomic_f32_rule(name, x):
     return [old, _sum_f32(x[0], x[1], "global" in name)]
 
 
+def packed_rule(name, x):
+    """Vectors of packed halves in global memory: element by element, subnormals kept."""
+    from emulator import floats
+
+    type, operation = ("bf16" if "bf16" in name else "f16"), name.split(".")[2]
+    work = {"add": floats.add, "min": floats.minimum, "max": floats.maximum}[operation]
+    storage = np.uint16 if type == "bf16" else np.float16
+    words = []
+    for i in range(4):
+        old, new = (np.ascontiguousarray(x[:, j]).view(storage) for j in (i, 3 - i))
+        words.append(np.ascontiguousarray(work(old, new, type)).view(np.uint32))
+    return words
+
+
 def _fp8(value, type, relu):
     """Codes of float64 values: nearest even, clamped to the largest, NaN 0x7f."""
     mantissa, least, largest = {"e4m3": (3, -6, 448.0), "e5m2": (2, -14, 57344.0)}[type]
@@ -553,6 +567,8 @@ def rule_of(family, name):
         return carry_rule
     if family == "atomics" and name.endswith("f32"):
         return atomic_f32_rule
+    if family == "atomics" and ".v4." in name:
+        return packed_rule
     if family == "shuffles":
         return shuffle_rule
     if family == "conversions":
