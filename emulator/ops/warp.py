@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.values import Affine, Pattern, raw
+from emulator.machine.membermask import BITS, by_lane, each, is_everyone
+from emulator.machine.values import Affine, Pattern
 from emulator.numbers import floats
 from emulator.text.program import SINK, Pair
 
 _LANES = np.arange(32)
-_BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
 
 def _by_warp(m, array: np.ndarray) -> np.ndarray:
@@ -20,10 +20,7 @@ def _by_warp(m, array: np.ndarray) -> np.ndarray:
 def _members(m, mask, member) -> np.ndarray:
     """(W, 32) bool: lanes that execute the instruction and are in its membermask."""
     lanes = m.lanes_of(mask).reshape(m.W, 32)
-    if type(member) is int and member & 0xFFFFFFFF == 0xFFFFFFFF:
-        return lanes
-    bits = _by_warp(m, raw(member, np.dtype(np.uint32)))
-    return lanes & (bits & _BITS != 0)
+    return lanes if is_everyone(member) else lanes & (by_lane(m, member) & BITS != 0)
 
 
 def _boolean(m, holds) -> np.ndarray:
@@ -93,7 +90,7 @@ def vote(ins, bind):
     def step(m, mask):
         lanes, votes = _members(m, mask, member(m)), _boolean(m, holds(m))
         if mode == "ballot":
-            value = np.where(votes & lanes, _BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
+            value = np.where(votes & lanes, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
         elif mode == "all":
             value = (votes | ~lanes).all(axis=1)
         elif mode == "any":
@@ -102,7 +99,7 @@ def vote(ins, bind):
             value = (votes | ~lanes).all(axis=1) | ~(votes & lanes).any(axis=1)
         put(m, _spread(m, value), mask)
 
-    return step
+    return each(member, step)
 
 
 def match(ins, bind):
@@ -119,15 +116,15 @@ def match(ins, bind):
     def step(m, mask):
         lanes, values = _members(m, mask, member(m)), _by_warp(m, source(m))
         same = (values[:, :, None] == values[:, None, :]) & lanes[:, None, :]
-        found = np.where(same, _BITS, np.uint32(0)).sum(axis=2, dtype=np.uint32)
+        found = np.where(same, BITS, np.uint32(0)).sum(axis=2, dtype=np.uint32)
         if "any" in ins.parts:
             return put(m, found.reshape(m.B, m.T), mask)
-        everyone = np.where(lanes, _BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)[:, None]
+        everyone = np.where(lanes, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)[:, None]
         agreed = found == everyone
         put(m, np.where(agreed, found, np.uint32(0)).reshape(m.B, m.T), mask)
         put_all(m, agreed.reshape(m.B, m.T), mask)
 
-    return step
+    return each(member, step)
 
 
 _REDUCTIONS = {
@@ -158,7 +155,7 @@ def redux(ins, bind):
                 total = function(total, other, "f32", nan="NaN" in ins.parts)
             put(m, _spread(m, total), mask)
 
-        return of_floats
+        return each(member, of_floats)
     dtype = np.dtype(np.int32 if kind == "s32" else np.uint32)
     source, (ufunc, identity) = bind.array(ins.operands[1], dtype), _REDUCTIONS[op]
     if identity is None:
@@ -171,7 +168,7 @@ def redux(ins, bind):
             m, _spread(m, ufunc.reduce(np.where(lanes, values, neutral), axis=1, dtype=dtype)), mask
         )
 
-    return step
+    return each(member, step)
 
 
 def activemask(ins, bind):
@@ -179,7 +176,7 @@ def activemask(ins, bind):
 
     def step(m, mask):
         lanes = m.lanes_of(mask).reshape(m.W, 32)
-        put(m, _spread(m, np.where(lanes, _BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)), mask)
+        put(m, _spread(m, np.where(lanes, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)), mask)
 
     return step
 
@@ -195,7 +192,7 @@ def elect(ins, bind):
         put(m, Affine(Pattern(_spread(m, leader).astype(np.int64), 0, 31)), mask)
         put_leads(m, (leader[:, None] == _LANES).reshape(m.B, m.T), mask)
 
-    return step
+    return each(member, step)
 
 
 def bar(ins, bind):
