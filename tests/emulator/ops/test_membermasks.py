@@ -134,10 +134,8 @@ def test_coalesced_threads_and_labels():
     for warp in range(0, N, 32):
         lanes = x[warp : warp + 32]
         for lane, value in enumerate(lanes):
-            if value % 3 == 0:
-                group = lanes % 3 == 0
-            else:
-                group = (lanes % 3 != 0) & (lanes & 3 == value & 3)
+            labelled = (lanes % 3 != 0) & (lanes & 3 == value & 3)
+            group = labelled if value % 3 else lanes % 3 == 0
             assert got[0, warp + lane] == group.sum(), (warp, lane)
             assert got[1, warp + lane] == lanes[group].sum()
 
