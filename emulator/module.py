@@ -18,6 +18,7 @@ from emulator.machine.decode import decode
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
 from emulator.ops.barriers import Barrier
 from emulator.ops.table import OPCODES
+from emulator.ops.watching import Watch
 from emulator.sanitizer import Report
 from emulator.text.program import WIDTHS, Function, Variable
 from emulator.text.ptx import parse
@@ -103,7 +104,7 @@ class Module:
             raise Unsupported("a cluster of more than one block is not supported", function.line,
                               ".reqnctapercluster " + ", ".join(map(str, function.cluster)))  # fmt: skip
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return decode(self.program, function, addresses, OPCODES, Barrier)
+        return decode(self.program, function, addresses, OPCODES, Barrier, Watch)
 
     def launch(
         self,

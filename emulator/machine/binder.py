@@ -76,7 +76,7 @@ class Binder:
 
     def __init__(self, names: Names, ins: Instruction):
         self.names, self.ins = names, ins
-        self.uses = self.defs = self.partial = 0
+        self.uses = self.reads = self.defs = self.partial = 0
         if ins.guard:
             self.uses |= 1 << names.slot(ins.guard[0])
 
@@ -102,6 +102,7 @@ class Binder:
             raise self.error("_ has no value")
         slot = self.names.slot(register)
         self.uses |= 1 << slot
+        self.reads |= 1 << slot
         return lambda m: m.regs[slot]
 
     def symbol(self, operand: Symbol) -> tuple[str, int]:

@@ -175,7 +175,7 @@ def _product_step(ins, bind, product: Product):
     return step
 
 
-def mma(ins, bind):
+def mma_product(ins, bind) -> Product:
     """PTX ISA 9.7.14.5.14: mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype."""
     known = {"mma", "sync", "aligned", "row", "col", "satfinite", *_TYPES}
     if any(part not in known and not _SHAPE.match(part) for part in ins.parts):
@@ -184,10 +184,13 @@ def mma(ins, bind):
     layouts = [part for part in ins.parts if part in ("row", "col")]
     try:
         d, a, b, c = types
-        product = Product(*_shape(ins, bind), a, b, c, d, *layouts, satfinite="satfinite" in ins)
+        return Product(*_shape(ins, bind), a, b, c, d, *layouts, satfinite="satfinite" in ins)
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
-    return _product_step(ins, bind, product)
+
+
+def mma(ins, bind):
+    return _product_step(ins, bind, mma_product(ins, bind))
 
 
 # --- wmma
@@ -394,19 +397,23 @@ def _count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
             access(address, mask, width, ins)
 
 
-def _wmma_mma(ins, bind):
+def wmma_product(ins, bind) -> Product:
+    """PTX ISA 9.7.14.4.5: wmma.mma.sync.aligned.alayout.blayout.shape.dtype{.atype.btype}.ctype."""
     layouts = [part for part in ins.parts if part in ("row", "col")]
     types = [part for part in ins.parts if part in _TYPES]
     if len(types) == 2:  # f16 operands go without saying
         types = [types[0], "f16", "f16", types[1]]
     try:
         d, a, b, c = types
-        product = Product(
+        return Product(
             *_shape(ins, bind), a, b, c, d, *layouts, wmma=True, satfinite="satfinite" in ins
         )
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
-    return _product_step(ins, bind, product)
+
+
+def _wmma_mma(ins, bind):
+    return _product_step(ins, bind, wmma_product(ins, bind))
 
 
 def wmma(ins, bind):

@@ -1,0 +1,176 @@
+"""Which registers may hold what no instruction has written: a pass over a decoded entry, once.
+
+Most code writes every register before it reads it, on all paths, and that can be proven here. Only
+instructions of which it cannot are watched while they run (`ops.undefined`), and only when what they
+compute may reach an address, a branch or a store; all others cost nothing.
+
+Sets of registers are ints with a bit for each slot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emulator.text.program import Address, Group, Instruction, Not, Pair, Reg, Vector
+
+
+@dataclass(slots=True)
+class Touch:
+    """What one instruction does to registers.
+
+    addresses: those that it addresses memory with; values: those that it computes with; stored:
+    those of the values that leave the thread's registers; writes; guard: its predicate's bit. local:
+    "read", "write" or "" for what it does to local memory. What the pass finds: undefined, of the
+    registers read, those that may depend on something unwritten; unwritten: those that may themselves be.
+    watched: the written registers whose state must be kept up while it runs.
+    """
+
+    ins: Instruction
+    addresses: int
+    values: int
+    stored: int
+    writes: int
+    guard: int
+    local: str = ""
+    undefined: int = 0
+    unwritten: int = 0
+    watched: int = 0
+
+    @property
+    def sinks(self) -> int:
+        """What is read here and may be undefined though it decides what happens."""
+        return self.undefined & (self.addresses | self.stored | self.guard)
+
+
+def registers(operand) -> list[Reg]:
+    """The registers that an operand names."""
+    match operand:
+        case Reg():
+            return [operand]
+        case Not(item):
+            return [item]
+        case Vector(items) | Group(items):
+            return [found for item in items for found in registers(item)]
+        case Pair(first, second):
+            return [*registers(first), *registers(second)]
+    return []
+
+
+def bits_of(found, names) -> int:
+    """Registers as a set of slots; those that nobody has asked for yet are left out."""
+    total = 0
+    for register in found:
+        if register.name in names.slots:
+            total |= 1 << names.slots[register.name]
+    return total
+
+
+def touch(ins: Instruction, names, uses: int, defs: int, local: str) -> Touch:
+    """The Touch of an instruction. uses, defs: the slots that it reads and writes, its guard left out."""
+    bases = (x.base for x in ins.operands if isinstance(x, Address) and isinstance(x.base, Reg))
+    addresses = bits_of(bases, names)
+    plain = bits_of((r for x in ins.operands for r in registers(x)), names)
+    values = uses & ~(addresses & ~plain)
+    guard = bits_of([ins.guard[0]], names) if ins.guard else 0
+    leaves = values if not defs or ins.parts[0] == "atom" else 0
+    if ins.parts[0] == "st" and local == "write":
+        leaves = 0 if _is_local(ins) else values
+    return Touch(ins, addresses & uses, values, leaves, defs, guard, local)
+
+
+def _is_local(ins: Instruction) -> bool:
+    return any(word in ("local", "param") or word.startswith("param::") for word in ins.parts)
+
+
+def find(blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], memory: int) -> bool:
+    """Fills in what the pass finds. Returns whether anything has to be watched at all.
+
+    blocks: the Touches of each basic block in order; targets: where each leads; ends: the registers
+    that each one's branch or switch reads. memory: the bit that stands for local memory.
+    """
+    everything = memory | 1
+    for block in blocks:
+        for item in block:
+            everything |= item.writes | item.values | item.addresses | item.guard
+    for condition in ends:
+        everything |= condition
+    # (undefined, unwritten) at the start of each block, None where nothing gets to
+    states: list[tuple[int, int] | None] = [None] * len(blocks)
+    states[0] = (everything, everything & ~memory)
+    work = {0}
+    suspicious = False
+    while work:
+        at = min(work)
+        work.discard(at)
+        undefined, unwritten = states[at]
+        for item in blocks[at]:
+            item.undefined |= undefined & (item.addresses | item.values | item.guard | item.writes)
+            item.unwritten |= unwritten & (item.addresses | item.values | item.guard)
+            taints = undefined & item.values
+            if item.local == "read":
+                taints |= memory
+            if taints:
+                undefined |= item.writes
+            elif not item.guard:
+                undefined &= ~item.writes
+            if not item.guard:
+                unwritten &= ~item.writes
+        suspicious |= bool(undefined & ends[at])
+        for target in targets[at]:
+            before = states[target]
+            joined = (undefined, unwritten)
+            if before is not None:
+                joined = (before[0] | undefined, before[1] | unwritten)
+            if joined != before:
+                states[target] = joined
+                work.add(target)
+    return suspicious or any(item.sinks for block in blocks for item in block)
+
+
+def choose(blocks: list[list[Touch]], ends: list[int], memory: int) -> None:
+    """Sets `watched`: the registers through which something undefined may come to where it matters."""
+    relevant = 0
+    for block, condition in zip(blocks, ends, strict=True):
+        relevant |= condition
+        for item in block:
+            relevant |= item.sinks
+    grown = -1
+    while grown != relevant:
+        grown = relevant
+        for block in blocks:
+            for item in block:
+                if item.writes & relevant:
+                    relevant |= item.values & item.undefined
+                    if item.local == "read":
+                        relevant |= memory
+                if item.local == "write" and relevant & memory:
+                    relevant |= item.values & item.undefined
+    for block in blocks:
+        for item in block:
+            may_change = item.undefined & (item.writes | item.values) or item.local == "read"
+            if item.writes & relevant and may_change:
+                item.watched = item.writes & relevant
+            if item.local == "write" and relevant & memory:
+                item.watched |= memory
+
+
+def origin(blocks: list[list[Touch]], start: Touch, slots: int) -> tuple[Instruction, int] | None:
+    """The first instruction that reads something unwritten which may have come to `slots` of `start`.
+
+    Returns it with the slot, or None where that is in local memory.
+    """
+    wanted, grown = slots, -1
+    direct = start.unwritten & slots
+    found = (start.ins, direct.bit_length() - 1) if direct else None
+    while grown != wanted:
+        grown = wanted
+        for block in blocks:
+            for item in block:
+                if item.writes & wanted:
+                    wanted |= item.values & item.undefined
+    for block in blocks:
+        for item in block:
+            roots = item.unwritten & item.values
+            if item.writes & wanted and roots and (found is None or item.ins.line < found[0].line):
+                found = item.ins, roots.bit_length() - 1
+    return found
