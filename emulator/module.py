@@ -16,7 +16,6 @@ from emulator.machine.chunk import Chunk
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
-from emulator.ops.barriers import Barrier
 from emulator.ops.table import OPCODES
 from emulator.ops.watching import Watch
 from emulator.sanitizer import Report
@@ -104,7 +103,7 @@ class Module:
             raise Unsupported("a cluster of more than one block is not supported", function.line,
                               ".reqnctapercluster " + ", ".join(map(str, function.cluster)))  # fmt: skip
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return decode(self.program, function, addresses, OPCODES, Barrier, Watch)
+        return decode(self.program, function, addresses, OPCODES, Watch)
 
     def launch(
         self,

@@ -56,6 +56,7 @@ from emulator.text.program import (
     Imm,
     Instruction,
     Not,
+    Pair,
     Reg,
     Special,
     Symbol,
@@ -100,6 +101,8 @@ class Binder:
     def read(self, register: Reg):
         if register == SINK:
             raise self.error("_ has no value")
+        if not isinstance(register, Reg):
+            raise self.error(f"expected a register, found {register}")
         slot = self.names.slot(register)
         self.uses |= 1 << slot
         self.reads |= 1 << slot
@@ -252,16 +255,11 @@ class Binder:
             at += SHARED_WINDOW if home == "shared" else LOCAL_WINDOW
         return lambda m: at
 
-    def membermask(self):
-        """get(m) -> the lanes that must meet at this warp instruction, or None for all of the warp."""
-        root, operands = self.ins.parts[0], self.ins.operands
-        if root in ("bar", "barrier"):
-            return self.integer(operands[0], "u32")
-        if root in ("shfl", "vote", "match", "redux", "elect"):
-            return self.integer(operands[-1], "u32")
-        return None
-
     # destinations
+
+    def pair(self, operand) -> tuple[Reg, Reg]:
+        """The registers of `d|p`; for a lone `d` the second is the sink."""
+        return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, SINK)
 
     def put(self, operand):
         """put(m, value, mask): writes a register; other lanes keep what they had if anyone may still read it."""

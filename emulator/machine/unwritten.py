@@ -11,7 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.text.program import Address, Group, Instruction, Not, Pair, Reg, Vector
+from emulator.text.program import (
+    SPACES,
+    Address,
+    Group,
+    Instruction,
+    Not,
+    Pair,
+    Reg,
+    Symbol,
+    Vector,
+)
 
 
 @dataclass(slots=True)
@@ -65,8 +75,9 @@ def bits_of(found, names) -> int:
     return total
 
 
-def touch(ins: Instruction, names, uses: int, defs: int, local: str) -> Touch:
-    """The Touch of an instruction. uses, defs: the slots that it reads and writes, its guard left out."""
+def touch(ins: Instruction, bind, names) -> Touch:
+    """The Touch of an instruction whose factory has been through `bind`."""
+    uses, defs, local = bind.reads, bind.defs, _local(ins, names)
     bases = (x.base for x in ins.operands if isinstance(x, Address) and isinstance(x.base, Reg))
     addresses = bits_of(bases, names)
     plain = bits_of((r for x in ins.operands for r in registers(x)), names)
@@ -174,3 +185,53 @@ def origin(blocks: list[list[Touch]], start: Touch, slots: int) -> tuple[Instruc
             if item.writes & wanted and roots and (found is None or item.ins.line < found[0].line):
                 found = item.ins, roots.bit_length() - 1
     return found
+
+
+def _local(item: Instruction, names) -> str:
+    """ "read" or "write" for a load or store that is, or may be, one of local memory; else ""."""
+    kind = {"ld": "read", "ldu": "read", "st": "write"}.get(item.parts[0], "")
+    if not kind or not names.local_bytes:
+        return ""
+    space = next((p.split("::")[0] for p in item.parts[1:] if p.split("::")[0] in SPACES), "")
+    if space == "param":
+        address = item.operands[kind == "read"]
+        symbol = address.base.name if isinstance(address.base, Symbol) else ""
+        return kind if names.symbols.get(symbol, ("", 0))[0] == "local" else ""
+    return kind if space in ("", "local") else ""
+
+
+def watch(blocks, decoded, names, watching, opcodes) -> None:
+    """Where something that nobody wrote may come to matter, steps are exchanged for watchful ones.
+
+    blocks: of `code.CodeBlock`. decoded: (step or None, Binder, Touch) of the instructions of each.
+    watching: makes an `ops.watching.Watch`.
+    """
+    touches = [[item for _, _, item in plain] for plain in decoded]
+    targets = [block.targets for block in blocks]
+    ends = [
+        (1 << block.predicate[0] if block.predicate else 0)
+        | (bits_of(registers(block.last.operands[0]), names) if block.ends == "switch" else 0)
+        for block in blocks
+    ]
+    memory = 1 << len(names.widths)
+    if not find(touches, targets, ends, memory):
+        return
+    choose(touches, ends, memory)
+    watcher = watching(touches, names, opcodes)
+    behind: dict[int, list] = {}  # what must run behind a barrier, by block
+    for block, plain, condition in zip(blocks, decoded, ends, strict=True):
+        steps = []
+        for step, bind, item in plain:
+            if step is None:
+                if item.watched:
+                    behind.setdefault(block.targets[0], []).append(watcher.cleared(item))
+                continue
+            step = watcher.step(step, bind, item)
+            if item.ins.guard:
+                step = watcher.guard(bind.guarded(step), item)
+            steps.append(step)
+        if condition:
+            steps.extend(watcher.end(block, condition))
+        block.steps[:] = steps
+    for index, steps in behind.items():
+        blocks[index].steps[:0] = steps

@@ -8,6 +8,7 @@ from emulator.machine.barriers import BarrierState
 from emulator.machine.chunk import Chunk, Group
 from emulator.machine.code import ALL, CodeBlock
 from emulator.machine.values import Affine, Pattern
+from emulator.text.rows import Row
 
 
 class Barrier:
@@ -25,8 +26,6 @@ class Barrier:
             self.result = bind.put(operands.pop(0))
             self.vote = bind.predicate(operands.pop())
             bind.partial = bind.defs
-        elif self.kind not in ("sync", "arrive"):
-            raise bind.unsupported()
         self.number = bind.integer(operands[0], "u32")
         self.count = bind.integer(operands[1], "u32") if len(operands) > 1 else None
         self.votes: np.ndarray | None = None
@@ -87,3 +86,20 @@ class Barrier:
         keep, m.keep = m.keep, ALL
         self.result(m, value, mask)
         m.keep = keep
+
+
+_WAITS, _ARRIVES = Row(Barrier, (1, 2), meets="barrier"), Row(Barrier, (2,), meets="barrier")
+_VOTES = Row(Barrier, (3, 4), meets="barrier")
+
+OPCODES = {
+    "bar": {
+        "cta sync!": _WAITS,
+        "cta arrive!": _ARRIVES,
+        "cta red! popc|and|or! u32|pred!": _VOTES,
+    },
+    "barrier": {
+        "cta sync! aligned": _WAITS,
+        "cta arrive! aligned": _ARRIVES,
+        "cta red! popc|and|or! aligned u32|pred!": _VOTES,
+    },
+}

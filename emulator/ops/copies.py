@@ -16,7 +16,9 @@ from emulator.errors import ExecutionError
 from emulator.machine.access import deliver, fetch, resolve, space_of
 from emulator.machine.mbarriers import MBarrier, named
 from emulator.machine.values import Affine
+from emulator.ops.forms import PREFETCHED
 from emulator.text.program import Reg
+from emulator.text.rows import Row
 
 _ELEMENT = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}
 
@@ -93,21 +95,6 @@ class Copies:
 
 def _copies(m) -> Copies:
     return m.state("copies", Copies)
-
-
-def cp(ins, bind):
-    """cp.async and what belongs to it; bulk and tensor copies are refused."""
-    if ins.parts[1] != "async":
-        raise bind.unsupported()
-    table = {"commit_group": _commit_group, "wait_group": _wait_group, "wait_all": _wait_all}
-    kind = ins.parts[2]
-    if kind in table:
-        return table[kind](ins, bind)
-    if kind == "mbarrier":
-        return _copy_arrive(ins, bind)
-    if kind not in ("ca", "cg"):
-        raise bind.unsupported("bulk and tensor copies (TMA) are outside; compile for sm_80")
-    return _copy(ins, bind)
 
 
 def _copy(ins, bind):
@@ -297,4 +284,14 @@ def settle(m, offset: int, lanes: np.ndarray) -> None:
     arrivals[:] = [arrival for arrival in arrivals if arrival.lanes.any()]
 
 
-OPCODES = {"cp": cp}
+OPCODES = {
+    "cp": {
+        f"async! ca|cg! shared|shared::cta global L2::cache_hint {PREFETCHED}": Row(
+            _copy, (3, 4, 5)
+        ),
+        "async! commit_group!": Row(_commit_group, (0,)),
+        "async! wait_group!": Row(_wait_group, (1,)),
+        "async! wait_all!": Row(_wait_all, (0,)),
+        "async! mbarrier! arrive! noinc shared|shared::cta b64!": Row(_copy_arrive, (1,)),
+    }
+}

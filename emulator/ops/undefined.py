@@ -22,6 +22,7 @@ from emulator.machine.values import SIGNED, UNSIGNED, Value, merge, raw
 from emulator.numbers.tensor import to_matrices, to_registers
 from emulator.ops.tensor import mma_product, wmma_product
 from emulator.text.program import WIDTHS, Imm, Not, Pair, Reg, Vector
+from emulator.text.rows import row_of
 
 _INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
 
@@ -180,7 +181,7 @@ def _moved(s: Operands):
         _without_constants(op) if i in places else op for i, op in enumerate(s.ins.operands)
     )
     ins = replace(s.ins, operands=operands, guard=None)
-    step = s.opcodes[ins.parts[0]](ins, Binder(s.names, ins))
+    step = row_of(s.opcodes, ins).factory(ins, Binder(s.names, ins))
     named = [
         s.slot(r) for i in places for r in registers(s.ins.operands[i]) if s.slot(r) is not None
     ]

@@ -7,8 +7,6 @@ from cuda_source import compile_ptx
 from fragments_of_ptx import run
 
 import emulator
-from emulator.ops.table import OPCODES
-from emulator.text.modifiers import FORMS
 from kernels import RUNGS, build
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
@@ -149,10 +147,6 @@ def test_the_order_of_modifiers_is_free():
         "fence.gpu.sc",
     ):
         decode(line)
-
-
-def test_every_opcode_has_its_modifiers():
-    assert set(OPCODES) - {"vprintf"} <= set(FORMS)
 
 
 def test_a_modifier_is_not_ignored_in_slct():
