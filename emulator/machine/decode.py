@@ -6,7 +6,7 @@ from emulator.errors import EmulatorError, Unsupported
 from emulator.machine.binder import Binder
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
-from emulator.machine.unwritten import touch, watch
+from emulator.machine.unwritten import watch
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
 from emulator.text.rows import Row, Table, row_of
@@ -39,7 +39,7 @@ def decode(
                 if position == 0 and block.head and row.member is not None:
                     made.head_step = bind.integer(item.operands[row.member], "u32")
                 step = _made(row, item, bind)
-            touched.append((step, bind, touch(item, bind, names)))
+            touched.append((item, step, bind))
             if step is not None:
                 made.steps.append(bind.guarded(step) if item.guard else step)
             (made.guarded if item.guard else made.plain).append(item.index)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from emulator.text.program import (
     SPACES,
-    Address,
     Group,
     Instruction,
     Not,
@@ -77,39 +76,75 @@ def bits_of(found, names) -> int:
 
 def touch(ins: Instruction, bind, names) -> Touch:
     """The Touch of an instruction whose factory has been through `bind`."""
-    uses, defs, local = bind.reads, bind.defs, _local(ins, names)
-    bases = (x.base for x in ins.operands if isinstance(x, Address) and isinstance(x.base, Reg))
-    addresses = bits_of(bases, names)
-    plain = bits_of((r for x in ins.operands for r in registers(x)), names)
-    values = uses & ~(addresses & ~plain)
+    local = _local(ins, names)
+    leaves = bind.values if not bind.defs or ins.parts[0] == "atom" else 0
+    if local == "write" and _is_local(ins):
+        leaves = 0
     guard = bits_of([ins.guard[0]], names) if ins.guard else 0
-    leaves = values if not defs or ins.parts[0] == "atom" else 0
-    if ins.parts[0] == "st" and local == "write":
-        leaves = 0 if _is_local(ins) else values
-    return Touch(ins, addresses & uses, values, leaves, defs, guard, local)
+    return Touch(ins, bind.addresses, bind.values, leaves, bind.defs, guard, local)
 
 
 def _is_local(ins: Instruction) -> bool:
     return any(word in ("local", "param") or word.startswith("param::") for word in ins.parts)
 
 
+def suspicious(blocks, targets: list[list[int]], ends: list[int], names) -> bool:
+    """Whether anything undefined may come to where it matters. It may say yes where `find` says no.
+
+    blocks: (instruction, its Binder) of each basic block in order; targets: where each leads; ends: the
+    registers that each one's branch or switch reads.
+    """
+    code = []
+    for block in blocks:
+        items = []
+        for ins, bind in block:
+            guard = 1 << names.slots[ins.guard[0].name] if ins.guard else 0
+            matters = bind.addresses | guard
+            if not bind.defs or ins.parts[0] == "atom":
+                matters |= bind.values
+            items.append(
+                (bind.values | matters | bind.defs, matters, bind.values, bind.defs, guard)
+            )
+        code.append(items)
+    states: list[int | None] = [None] * len(blocks)
+    states[0] = (1 << len(names.widths)) - 1
+    work = {0}
+    while work:
+        at = min(work)
+        work.discard(at)
+        undefined = states[at]
+        for touched, matters, values, writes, guard in code[at]:
+            here = undefined & touched
+            if here:
+                if here & matters:
+                    return True
+                if here & values:
+                    undefined |= writes
+                elif not guard:
+                    undefined ^= here & writes
+        if undefined & ends[at]:
+            return True
+        for target in targets[at]:
+            before = states[target]
+            joined = undefined if before is None else before | undefined
+            if joined != before:
+                states[target] = joined
+                work.add(target)
+    return False
+
+
 def find(blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], memory: int) -> bool:
     """Fills in what the pass finds. Returns whether anything has to be watched at all.
 
-    blocks: the Touches of each basic block in order; targets: where each leads; ends: the registers
-    that each one's branch or switch reads. memory: the bit that stands for local memory.
+    blocks: the Touches of each basic block in order; targets, ends: as of `suspicious`. memory: the bit
+    that stands for local memory.
     """
-    everything = memory | 1
-    for block in blocks:
-        for item in block:
-            everything |= item.writes | item.values | item.addresses | item.guard
-    for condition in ends:
-        everything |= condition
+    everything = 2 * memory - 1
     # (undefined, unwritten) at the start of each block, None where nothing gets to
     states: list[tuple[int, int] | None] = [None] * len(blocks)
     states[0] = (everything, everything & ~memory)
     work = {0}
-    suspicious = False
+    at_ends = False
     while work:
         at = min(work)
         work.discard(at)
@@ -126,7 +161,7 @@ def find(blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], m
                 undefined &= ~item.writes
             if not item.guard:
                 unwritten &= ~item.writes
-        suspicious |= bool(undefined & ends[at])
+        at_ends |= bool(undefined & ends[at])
         for target in targets[at]:
             before = states[target]
             joined = (undefined, unwritten)
@@ -135,7 +170,7 @@ def find(blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], m
             if joined != before:
                 states[target] = joined
                 work.add(target)
-    return suspicious or any(item.sinks for block in blocks for item in block)
+    return at_ends or any(item.sinks for block in blocks for item in block)
 
 
 def choose(blocks: list[list[Touch]], ends: list[int], memory: int) -> None:
@@ -203,31 +238,34 @@ def _local(item: Instruction, names) -> str:
 def watch(blocks, decoded, names, watching, opcodes) -> None:
     """Where something that nobody wrote may come to matter, steps are exchanged for watchful ones.
 
-    blocks: of `code.CodeBlock`. decoded: (step or None, Binder, Touch) of the instructions of each.
+    blocks: of `code.CodeBlock`. decoded: (instruction, step or None, Binder) of those of each.
     watching: makes an `ops.watching.Watch`.
     """
-    touches = [[item for _, _, item in plain] for plain in decoded]
     targets = [block.targets for block in blocks]
     ends = [
         (1 << block.predicate[0] if block.predicate else 0)
         | (bits_of(registers(block.last.operands[0]), names) if block.ends == "switch" else 0)
         for block in blocks
     ]
+    pairs = [[(ins, bind) for ins, _, bind in items] for items in decoded]
+    if not names.local_bytes and not suspicious(pairs, targets, ends, names):
+        return
+    touches = [[touch(ins, bind, names) for ins, bind in block] for block in pairs]
     memory = 1 << len(names.widths)
     if not find(touches, targets, ends, memory):
         return
     choose(touches, ends, memory)
     watcher = watching(touches, names, opcodes)
     behind: dict[int, list] = {}  # what must run behind a barrier, by block
-    for block, plain, condition in zip(blocks, decoded, ends, strict=True):
+    for block, items, found, condition in zip(blocks, decoded, touches, ends, strict=True):
         steps = []
-        for step, bind, item in plain:
+        for (ins, step, bind), item in zip(items, found, strict=True):
             if step is None:
                 if item.watched:
                     behind.setdefault(block.targets[0], []).append(watcher.cleared(item))
                 continue
             step = watcher.step(step, bind, item)
-            if item.ins.guard:
+            if ins.guard:
                 step = watcher.guard(bind.guarded(step), item)
             steps.append(step)
         if condition:
