@@ -6,6 +6,7 @@ from emulator.errors import EmulatorError, Unsupported
 from emulator.machine.binder import Binder
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
+from emulator.machine.pointers import find as find_pointers
 from emulator.machine.unwritten import watch
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
@@ -62,10 +63,11 @@ def decode(
         raw.append(touched)
     _liveness(blocks, flows)
     watch(blocks, raw, names, watching, opcodes)
+    pointers = find_pointers(raw, names)
     shared = {name: at for name, (space, at) in names.symbols.items() if space == "shared"}
     return Code(
         function, blocks, graph.order, names.widths, names.names, instructions,
-        names.shared_static, shared, names.local_bytes, names.params,
+        names.shared_static, shared, names.local_bytes, names.params, pointers,
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator.errors import BarrierDivergence
-from emulator.machine.access import deliver, fetch, resolve, space_of
+from emulator.machine.access import deliver, fetch, resolve, space_of, watch_global
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
 from emulator.numbers.tensor import Product, transpose_8x8
@@ -386,6 +386,7 @@ def _wmma_store(ins, bind):
 
 def _count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
     if name == "global":
+        watch_global(m, ins, address, mask, width, kind)
         m.count_global(ins, address, mask, width, kind)
     elif name == "shared":
         m.count_shared(ins, address, mask, width, kind)
