@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from emulator.text.program import WIDTHS, Address, Instruction, Reg, Symbol, Vector
+from emulator.text.program import WIDTHS, Address, Imm, Instruction, Reg, Symbol, Vector
 
 UNKNOWN = 1  # a pointer that came from memory
 WINDOW = 2  # an address of shared or local memory
+_DEPTH = 8  # how far back an address is traced
 _FIRST = 2  # the bits above are those of `Pointers.sources`
 _SPACES = {"global", "shared", "const", "local", "param"}
 _ELSEWHERE = {"const", "param", "local", "shared"}
@@ -26,13 +27,15 @@ class Pointers:
     """sources: the number of a parameter, or the name of a module variable, for each bit above the first two.
 
     reads, writes: instruction index -> the sources of the addresses that it reads or writes global
-    memory at. fences: whether anything may order one block after another.
+    memory at. fences: whether anything may order one block after another. guesses: plain loads of what the
+    kernel also updates with an atomic, through the same register: a first guess for `atom.cas`, say.
     """
 
     sources: tuple[int | str, ...]
     reads: dict[int, int]
     writes: dict[int, int]
     fences: bool
+    guesses: frozenset[int]
 
     def of(self, sources: int) -> list[int | str] | None:
         """The parameters and variables among these sources; None where they may be anything."""
@@ -85,13 +88,16 @@ def find(decoded: list[list[tuple]], names) -> Pointers:
 
     reads: dict[int, int] = {}
     writes: dict[int, int] = {}
-    fences = False
+    fences, loads, updated = False, [], []
     for block in decoded:
         for ins, *_ in block:
             root = ins.parts[0]
             fences |= root in ("membar", "fence") or not _STRONG.isdisjoint(ins.parts)
             if root not in _ACCESSES or space_of(ins) in _ELSEWHERE:
                 continue
+            if root in ("ld", "atom", "red"):
+                target = ins.operands[root != "red"]
+                (loads if root == "ld" else updated).append((ins.index, target))
             addresses = [x for x in ins.operands if isinstance(x, Address)]
             for position, address in enumerate(addresses):
                 found = _pointed(address, names, held, symbol)
@@ -100,7 +106,33 @@ def find(decoded: list[list[tuple]], names) -> Pointers:
                 for kind, table in (("reads", reads), ("writes", writes)):
                     if _does(ins, position, len(addresses), kind):
                         table[ins.index] = table.get(ins.index, 0) | found
-    return Pointers(sources, reads, writes, fences)
+    guesses = _guesses(decoded, loads, updated) if updated else frozenset()
+    return Pointers(sources, reads, writes, fences, guesses)
+
+
+def _guesses(decoded, loads, updated) -> frozenset[int]:
+    """The loads whose address is computed as that of an atomic is."""
+    made: dict[str, Instruction | None] = {}  # register -> the one instruction that writes it
+    for block in decoded:
+        for ins, *_ in block:
+            if ins.operands and isinstance(ins.operands[0], Reg):
+                name = ins.operands[0].name
+                made[name] = None if name in made or ins.guard else ins
+
+    def expression(operand, depth: int = 0):
+        ins = made.get(operand.name) if isinstance(operand, Reg) else None
+        if ins is None or ins.parts[0] in _ACCESSES or depth > _DEPTH:
+            return operand
+        return (ins.opcode, *(expression(x, depth + 1) for x in ins.operands[1:]))
+
+    def place(address: Address):
+        base, offset = expression(address.base), address.offset
+        while isinstance(base, tuple) and base[0].startswith("add") and isinstance(base[2], Imm):
+            base, offset = base[1], offset + base[2].value
+        return base, offset
+
+    targets = {place(address) for _, address in updated}
+    return frozenset(index for index, address in loads if place(address) in targets)
 
 
 def _does(ins: Instruction, position: int, addresses: int, kind: str) -> bool:

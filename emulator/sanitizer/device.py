@@ -14,7 +14,9 @@ Time is a count of accesses over the whole launch. Two numbers stand for order b
 `acquired[block, warp]`, the time of the latest release that this warp knows of. They err on the quiet
 side: releases of different flags are not told apart once both happened.
 
-What is not reported: a plain write of the value that is there already, by whomever (`changed = true`).
+What is not reported: a plain write of the value that is there already, by whomever (`changed = true`);
+and a plain read of what the same code then updates with an atomic (the first guess of a loop around
+`atomicCAS`).
 """
 
 from __future__ import annotations
@@ -23,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emulator.machine.values import UNSIGNED
 from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
 
 KIND = "global-race"
@@ -58,17 +59,16 @@ class DeviceMemory:
     """The shadow of what a launch may write in global memory.
 
     report: where hazards go. buffers: those to watch. watched: the indices of the instructions that may
-    access them. instructions: by index. width: bytes of the narrowest access. blocks: of the launch,
-    (n, 3). threads: lanes of a block, a multiple of 32. block: its extents. ordered: whether
-    the kernel has anything that may order blocks.
+    access them. code: the entry's. width: bytes of the narrowest access. blocks: of the launch,
+    (n, 3). threads: lanes of a block, a multiple of 32. block: its extents.
     """
 
-    def __init__(
-        self, report, buffers, watched, instructions, width, blocks, threads, block, ordered
-    ):
-        self.report, self.watched, self.instructions = report, watched, instructions
+    def __init__(self, report, buffers, watched, code, width, blocks, threads, block):
+        self.report, self.watched, self.instructions = report, watched, code.instructions
+        self.guesses, ordered = code.pointers.guesses, code.pointers.fences
         self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
         self.shift = min(width, 4).bit_length() - 1
+        self.dtype = np.dtype(f"u{1 << self.shift}")
         self.starts = np.array([buffer.start for buffer in self.buffers])
         self.ends = np.array([buffer.end for buffer in self.buffers])
         sizes = [(len(buffer.bytes) >> self.shift) + 16 for buffer in self.buffers]
@@ -123,6 +123,7 @@ class DeviceShadow:
             return
         memory = self.memory
         strong = kind == "atomic" or not _STRONG.isdisjoint(ins.parts)
+        strong = strong or ins.index in memory.guesses
         now = self.order.tick(ins, "strong" if strong else kind)
         memory.times.append(memory.base + now)
         memory.whats.append(2 * ins.index + strong)
@@ -203,11 +204,11 @@ class DeviceShadow:
         if lanes.picked is not None:
             columns = [column[lanes.picked] for column in columns]
         octets = np.ascontiguousarray(np.stack(columns, axis=1)).view(np.uint8)
-        return octets.reshape(-1).view(UNSIGNED[1 << self.memory.shift])
+        return octets.reshape(-1).view(self.memory.dtype)
 
     def _old(self, granule) -> np.ndarray:
         memory = self.memory
-        dtype = np.dtype(UNSIGNED[1 << memory.shift])
+        dtype = memory.dtype
         found = np.zeros(len(granule), dtype)
         which = np.searchsorted(memory.bases, granule, "right") - 1
         for at in np.unique(which).tolist():

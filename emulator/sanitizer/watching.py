@@ -67,8 +67,7 @@ def watch_device(code, space, arrays, report, blocks, block):
                 watched.add(index)
                 width = min(width, WIDTHS.get(code.instructions[index].parts[-1], 4))
     return DeviceMemory(
-        report, written.values(), watched, code.instructions, width, blocks, -(-threads // 32) * 32, block,
-        pointers.fences,
+        report, written.values(), watched, code, width, blocks, -(-threads // 32) * 32, block
     )  # fmt: skip
 
 

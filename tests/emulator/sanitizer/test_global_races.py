@@ -58,6 +58,18 @@ extern "C" __global__ void atomic_and_plain(const int *x, int *y, int *f, int n)
     __syncthreads();
     if (i % 64 == 32) atomicAdd(f, 1);                      // meets the plain write
 }
+extern "C" __global__ void swap_until_it_fits(const int *x, int *y, int *f, int n) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x, mine = x[i];
+    int *at = f + (mine & 1), old = *at, before;
+    do { before = old; old = atomicCAS(at, before, before + 2 * mine); } while (old != before);
+    if (mine > f[2]) atomicMax(f + 2, mine);
+}
+extern "C" __global__ void atomics_read_too_early(const int *x, int *y, int *f, int n) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    atomicAdd(f + (x[i] & 7), 1);
+    __syncthreads();
+    y[i] = f[i & 7];                                        // other blocks still count
+}
 template <bool FENCE, bool BARRIER> __device__ void last_block(const int *x, int *y, int *f, int n) {
     __shared__ bool last;
     int i = threadIdx.x + blockIdx.x * blockDim.x;
@@ -152,6 +164,7 @@ def _run(entry, block=64, grid=None, y=None, **more):
         ("plain_counter", "counts without an atomic", ""),
         ("who_is_last", "all write their own", "writes"),
         ("atomic_and_plain", "meets the plain write", "updates"),
+        ("atomics_read_too_early", "other blocks still count", ""),
         ("last_block_unfenced", "the last block adds up", "wrote"),
         ("last_block_without_barrier", "the last block adds up", "wrote"),
         ("chain_unfenced", "takes what the block before left", "wrote"),
@@ -171,7 +184,7 @@ def test_races_are_found_at_their_line(entry, text, words, arch):
 
 @pytest.mark.parametrize(
     "entry",
-    ["neighbour_after_barrier", "halves", "changed", "only_atomics", "last_block_fenced", "chain_right",
+    ["neighbour_after_barrier", "halves", "changed", "only_atomics", "swap_until_it_fits", "last_block_fenced", "chain_right",
      "chain_of_atomic_refs", "volatile_flag", "read_twice"],
 )  # fmt: skip
 @pytest.mark.parametrize("arch", [75, 90])
