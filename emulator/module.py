@@ -17,7 +17,8 @@ from emulator.machine.code import Code
 from emulator.machine.decode import decode
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
 from emulator.ops.table import OPCODES
-from emulator.sanitizer import Report
+from emulator.ops.watching import Watch
+from emulator.sanitizer import DeviceMemory, Report, watch_device
 from emulator.text.program import WIDTHS, Function, Variable
 from emulator.text.ptx import parse
 
@@ -102,7 +103,7 @@ class Module:
             raise Unsupported("a cluster of more than one block is not supported", function.line,
                               ".reqnctapercluster " + ", ".join(map(str, function.cluster)))  # fmt: skip
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return decode(self.program, function, addresses, OPCODES)
+        return decode(self.program, function, addresses, OPCODES, Watch)
 
     def launch(
         self,
@@ -220,6 +221,7 @@ class Launch:
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip
         self.report = Report() if sanitize else None
+        self.device: DeviceMemory | None = None  # watches global memory
 
     def _check_shape(self, shared_bytes) -> None:
         function, threads = self.code.function, int(np.prod(self.block))
@@ -255,6 +257,7 @@ class Launch:
             )
         data = bytearray(max((offset + size for _, offset, size, _ in params), default=0))
         mapped: list[tuple[np.ndarray, Buffer]] = []
+        self.arrays: dict[int, Buffer] = {}  # parameter -> the array that was given for it
         for number, (arg, (name, offset, size, kind)) in enumerate(zip(args, params, strict=True)):
             data[offset : offset + size] = self._argument(number, arg, name, size, kind, mapped)
         return bytes(data)
@@ -275,11 +278,13 @@ class Launch:
                 raise ValueError(f"{where}: this array is read-only; pass a copy")
             for known, buffer in mapped:
                 if known is arg:
+                    self.arrays[number] = buffer
                     return buffer.start.to_bytes(8, "little")
             plain = np.asarray(arg)  # a matrix stays a matrix when it is reshaped
             flat = plain.reshape(-1).view(np.uint8) if arg.size else np.zeros(0, np.uint8)
             buffer = self.space.add(f"argument {number}", flat)
             mapped.append((arg, buffer))
+            self.arrays[number] = buffer
             return buffer.start.to_bytes(8, "little")
         if arg is None:
             arg = np.uint64(0)
@@ -309,12 +314,13 @@ class Launch:
     def run(self, blocks, progress) -> Trace:
         started = time.perf_counter()
         coordinates = self._coordinates(blocks)
+        self.device = self._watch(coordinates) if self.report is not None else None
         lanes = -(-int(np.prod(self.block)) // 32) * 32
         size = max(1, CHUNK_THREADS // lanes)
         show = sys.stderr.isatty() if progress is None else progress
         shown = False
         for start in range(0, len(coordinates), size):
-            chunk = Chunk(self, self.code, coordinates[start : start + size], start == 0)
+            chunk = Chunk(self, self.code, coordinates[start : start + size], start)
             with np.errstate(all="ignore"):
                 schedule.run(chunk)
             chunk.finish()
@@ -337,6 +343,12 @@ class Launch:
             time.perf_counter() - started,
             [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
         )  # fmt: skip
+
+    def _watch(self, coordinates) -> DeviceMemory | None:
+        """The shadow of the buffers that the kernel may write, if it may write any."""
+        return watch_device(
+            self.code, self.space, self.arrays, self.report, coordinates, self.block
+        )
 
     def _coordinates(self, blocks) -> np.ndarray:
         gx, gy, gz = self.grid

@@ -32,11 +32,12 @@ class Group:
 class Chunk:
     """The state of B resident blocks of T lanes; see `binder` for what steps use of it.
 
-    blocks: (B, 3) int64 block coordinates; threads: of the T lanes, the first so many exist.
+    blocks: (B, 3) int64 block coordinates; first: the number of the first of them in the launch;
+    threads: of the T lanes, the first so many exist.
     """
 
-    def __init__(self, launch, code: Code, blocks: np.ndarray, is_first: bool):
-        self.launch, self.code, self.blocks, self.is_first = launch, code, blocks, is_first
+    def __init__(self, launch, code: Code, blocks: np.ndarray, first: int):
+        self.launch, self.code, self.blocks, self.is_first = launch, code, blocks, first == 0
         block = launch.block
         self.threads = block[0] * block[1] * block[2]
         self.B, self.T = len(blocks), -(-self.threads // 32) * 32
@@ -67,6 +68,7 @@ class Chunk:
         self.group: Group = self.groups[0]
         if launch.report is not None:
             self.sanitizer = sanitizer.watch(self, launch.report)
+        self.device = launch.device.beside(self, first) if launch.device else None
 
     # --- What steps ask for ---------------------------------------------------------------------------
 

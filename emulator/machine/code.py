@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from emulator.machine.pointers import Pointers
 from emulator.text.program import Function, Instruction
 
 ALL = -1  # a register set with every register in it
@@ -42,3 +43,4 @@ class Code:
     shared_symbols: dict[str, int]
     local_bytes: int
     params: list[tuple[str, int, int, str]]  # name, offset, size, type
+    pointers: Pointers

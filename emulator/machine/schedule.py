@@ -66,7 +66,7 @@ def _run_group(m: Chunk, at: int, group: Group, converged: bool) -> None:
                 if not block.head_step.arrive(m, block, group, converged):
                     return
             elif not converged and not meeting.whole(m, block, group):
-                return _split_by_warp(m, at, group)
+                return _let_go(m, at, group)
         counted = m.runs[at]
         counted[0] += warps
         counted[1] += group.count
@@ -170,9 +170,9 @@ def _exit(m: Chunk, group: Group) -> None:
             other.blocked = False
 
 
-def _split_by_warp(m: Chunk, at: int, group: Group) -> None:
-    """The warps that are all here may go on; the others' lanes wait."""
-    waiting = np.repeat(meeting.incomplete(m, m.code.blocks[at], group), 32).reshape(m.B, m.T)
+def _let_go(m: Chunk, at: int, group: Group) -> None:
+    """The lanes that have met all that they wait for may go on; the others stay."""
+    waiting = meeting.waiting(m, m.code.blocks[at], group)
     mask = group.mask
     stay, go = mask & waiting, mask & ~waiting
     if go.any():

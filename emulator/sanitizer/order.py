@@ -20,6 +20,7 @@ class Order:
         self.lowest = 0
         self.known = np.zeros((blocks, self.warps, self.warps), np.int32)
         self.released = {}
+        self.device = None  # what watches global memory, and is told who met
 
     def barrier(self, number, lanes, done):
         """Lanes met at barrier `number` in the blocks `done`, (blocks,) bool."""
@@ -39,6 +40,8 @@ class Order:
             self._settle()
         if arrived is not None or not full.all():
             self.forget(("bar", number), done)
+        if self.device is not None:
+            self.device.joined(here & done[:, None])
 
     def barrier_arrive(self, number, lanes):
         """Lanes arrived at barrier `number` without waiting."""
@@ -71,6 +74,8 @@ class Order:
             joined = np.maximum(self.known, clock[:, None, :])
             np.copyto(self.known, joined, where=warps[:, :, None])
             self._settle()
+            if self.device is not None:
+                self.device.joined(warps | (clock > 0))
 
     def forget(self, key, blocks):
         """The arrivals at `key` in these blocks, (blocks,) bool, belong to the past."""
