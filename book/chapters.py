@@ -80,9 +80,12 @@ def read(path: Path):
 
 
 def write(notebook, path: Path) -> None:
-    """Writes a notebook as every machine writes it: no timings, versions or random cell names."""
+    """Writes a notebook as every machine writes it: plumbing folded, no timings, versions or random cell names."""
     import nbformat
 
+    from book.plumbing import tag
+
+    tag(notebook)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)
