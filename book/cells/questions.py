@@ -63,7 +63,7 @@ class Question:
     @property
     def answer_text(self) -> str:
         """ "1,024 sectors"."""
-        return f"{text(self.answer, self.digits)} {self.unit}".strip()
+        return f"{text(self.answer, self.digits)} {unit(self.unit, self.answer)}".strip()
 
     def sealed(self, mode: str) -> str:
         """What the page's script needs to judge, in base64: not to be read by accident."""
@@ -90,6 +90,12 @@ def text(value: Answer | None, digits: int = 3) -> str:
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value):,}"
     return f"{value:,.{digits}g}" if abs(value) < 10**digits else f"{value:,.0f}"
+
+
+def unit(words: str, value: Answer) -> str:
+    """A unit behind a value: "sectors per request", but "sector per request" behind 1."""
+    first, space, rest = words.partition(" ")
+    return first.removesuffix("s") + space + rest if value == 1 else words
 
 
 def markup(words: str) -> str:

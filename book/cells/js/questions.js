@@ -41,6 +41,7 @@ const questions = (() => {
     if (Number.isInteger(value)) return value.toLocaleString("en-US");
     return Math.abs(value) < 1000 ? String(Number(value.toPrecision(3))) : Math.round(value).toLocaleString("en-US");
   };
+  const unit = (words, value) => (value === 1 ? words.replace(/^(\S*?)s(?= |$)/, "$1") : words);
   const off = (said, right) => {
     if (!(said > 0 && right > 0)) return "not so";
     return `${shown(Math.round(10 * Math.max(said / right, right / said)) / 10)}x too ${said > right ? "many" : "few"}`;
@@ -97,7 +98,7 @@ const questions = (() => {
 
     const finish = (said) => {
       const found = said === null ? null : judge(said, known);
-      const first = found === null ? "" : `You said ${shown(found.value)}${known.unit && !known.choices.length ? " " + known.unit : ""}. `;
+      const first = found === null ? "" : `You said ${shown(found.value)}${known.unit && !known.choices.length ? " " + unit(known.unit, found.value) : ""}. `;
       const verdict = found === null ? "" : found.right ? "<strong>Right.</strong> " : known.choices.length ? "" : `<strong>${far(found.value, known)}.</strong> `;
       answer.replaceChildren(
         make("p", { html: `${first.replace(/[<&]/g, (c) => ({ "<": "&lt;", "&": "&amp;" })[c])}${verdict}` + `It is <strong class="gl-q-right"></strong>.` }),
@@ -168,5 +169,5 @@ const questions = (() => {
       tell(cell.dataset.said);
     }
   };
-  return { judge, number, off, far, shown, mount };
+  return { judge, number, off, far, shown, unit, mount };
 })();

@@ -3,6 +3,7 @@
 import ast
 import base64
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -182,6 +183,12 @@ def test_numbers_are_read_as_people_write_them():
     far = _node("console.log(JSON.stringify([questions.off(4, 32), questions.off(8, 4)]))")
     assert far == [questions.ratio(4, 32), questions.ratio(8, 4)] == ["8x too few", "2x too many"]
 
+    units = _node(
+        "console.log(JSON.stringify([questions.unit('sectors per request', 1), questions.unit('sectors', 2)]))"
+    )
+    assert units == ["sector per request", "sectors"]
+    assert units == [questions.unit("sectors per request", 1), questions.unit("sectors", 2)]
+
 
 def _node(code: str):
     text = SCRIPT.read_text(encoding="utf-8") + code
@@ -193,12 +200,18 @@ def _node(code: str):
 # --- the book's own questions
 
 
+def _html(output) -> str:
+    return "".join(output.get("data", {}).get("text/html", ""))
+
+
 def _called(notebook) -> dict[str, list[str]]:
     """Names of questions that this notebook's cells pass to each function of `answers`."""
     found: dict[str, list[str]] = {"predict": [], "check": [], "compare": [], "settle": []}
     for cell in notebook.cells:
         if cell.cell_type != "code" or "answers." not in cell.source:
             continue
+        for output in cell.outputs:  # a comparison's names may be computed
+            found["compare"] += re.findall(r'data-said="([^"]+)"', _html(output))
         lines = [line for line in cell.source.splitlines() if line.lstrip()[:1] not in "!%"]
         for node in ast.walk(ast.parse("\n".join(lines))):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
