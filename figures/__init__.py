@@ -39,59 +39,26 @@ That the reader moves, with or without a kernel, a network or a widget manager (
     LayoutExplorer({"row-major": Layout((4, 8), (8, 1))}, color="index" | "bank 4" | "bank 2")
     PipelineExplorer(stages=2, load=3, compute=1)
     Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through
+
+A figure is its file: whatever a module of this folder names in its `__all__` is exported here.
 """
 
-from figures.access import Access
-from figures.drawing import Drawing, Listing
-from figures.fragments import fragment, layout_grid, owners
-from figures.hazards import hazard
-from figures.ladder import bars, ladder, roofline
-from figures.layouts import LayoutExplorer
-from figures.memory import global_access, shared_banks
-from figures.pipeline import pipeline_timeline, schedule
-from figures.source import annotated_source, diff_source
-from figures.swizzles import swizzle_grid
-from figures.tiles import tile_picture
-from figures.tuning import strips, tile_order
-from figures.widgets import (
-    BankExplorer,
-    Choice,
-    CoalescingExplorer,
-    FragmentExplorer,
-    OccupancyExplorer,
-    PipelineExplorer,
-    SwizzleExplorer,
-    TileExplorer,
-)
+import importlib
+import pkgutil
 
-__all__ = [
-    "Access",
-    "BankExplorer",
-    "Choice",
-    "CoalescingExplorer",
-    "Drawing",
-    "FragmentExplorer",
-    "LayoutExplorer",
-    "Listing",
-    "OccupancyExplorer",
-    "PipelineExplorer",
-    "SwizzleExplorer",
-    "TileExplorer",
-    "annotated_source",
-    "bars",
-    "diff_source",
-    "fragment",
-    "global_access",
-    "hazard",
-    "ladder",
-    "layout_grid",
-    "owners",
-    "pipeline_timeline",
-    "roofline",
-    "schedule",
-    "shared_banks",
-    "strips",
-    "swizzle_grid",
-    "tile_order",
-    "tile_picture",
-]
+
+def drawings() -> dict[str, object]:
+    """{name: function or class} that the modules of this folder offer."""
+    modules = [
+        importlib.import_module(f"{__name__}.{found.name}")
+        for found in pkgutil.iter_modules(__path__)
+    ]
+    return {
+        name: getattr(module, name)
+        for module in modules
+        for name in vars(module).get("__all__", ())
+    }
+
+
+globals().update(drawings())
+__all__ = sorted(drawings())

@@ -173,4 +173,4 @@ def as_accesses(value, width: int = 4, kind: str = "load") -> dict[str, Access]:
     return {"": as_access(value, width, kind)}
 
 
-__all__ = ["Access", "as_access", "as_accesses"]
+__all__ = ["Access"]

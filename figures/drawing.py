@@ -22,6 +22,8 @@ from matplotlib.path import Path
 
 from figures import style
 
+__all__ = ["Drawing", "Listing"]
+
 WIDTH = 760  # CSS pixels: the text column of the book's theme
 
 _FRAME_CSS = (

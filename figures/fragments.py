@@ -11,6 +11,8 @@ from tensor_layouts import Layout, MMAAtom, rank, size
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, plural
 
+__all__ = ["fragment", "layout_grid", "owners"]
+
 _OPERANDS = {"A": ("M", "K"), "B": ("K", "N"), "C": ("M", "N")}
 MAX_CELLS = 64  # along one side of a grid
 

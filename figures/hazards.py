@@ -5,6 +5,8 @@ from __future__ import annotations
 from figures import style
 from figures.drawing import Canvas, Drawing
 
+__all__ = ["hazard"]
+
 # kind: (what the earlier access does, what the later one does, what is missing between them)
 _KINDS = {
     "read-after-write": ("writes", "reads", "no barrier orders the two"),

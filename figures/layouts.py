@@ -8,6 +8,8 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from figures.widgets import Explorer, _one_of, _within
 
+__all__ = ["LayoutExplorer"]
+
 LAYOUTS = {
     "row-major": "(4,8):(8,1)",
     "column-major": "(4,8):(1,4)",
@@ -42,7 +44,15 @@ class LayoutExplorer(Explorer):
 
     kind = "layouts"
 
-    def __init__(self, layouts: Mapping | None = None, color: str = "index", i: int = 5, **text):
+    def __init__(
+        self,
+        layouts: Mapping | None = None,
+        color: str = "index",
+        i: int = 5,
+        *,
+        title: str = "Type a layout: which place does each coordinate get?",
+        caption: str = "",
+    ):
         texts = {str(name): written(layout) for name, layout in (layouts or LAYOUTS).items()}
         first = next(iter(texts))
         start = {
@@ -52,11 +62,11 @@ class LayoutExplorer(Explorer):
             "i": _within("i", i, 0, 127),
         }
         super().__init__(
-            text.get("title", "Type a layout: which place does each coordinate get?"),
+            title,
             f"An explorer of layouts, starting with {texts[first]}; also "
             + ", ".join(f"{name}: {words}" for name, words in list(texts.items())[1:])
             + ".",
             start,
             {"layouts": texts},
-            text.get("caption", ""),
+            caption,
         )

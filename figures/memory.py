@@ -8,6 +8,8 @@ from figures import style
 from figures.access import BANKS, LINE_BYTES, SECTOR_BYTES, Access, as_accesses
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural
 
+__all__ = ["global_access", "shared_banks"]
+
 
 def global_access(accesses, width: int = 4, title: str | None = None, caption: str = "") -> Drawing:
     """A warp's global access: 32 lanes, their addresses, and the 32-byte sectors that these lie in.

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, plural
 
+__all__ = ["pipeline_timeline", "schedule"]
+
 
 @dataclass(frozen=True)
 class Slot:

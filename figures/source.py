@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from figures import style
 from figures.drawing import Listing, number, plural
 
+__all__ = ["annotated_source", "diff_source"]
+
 # column: (heading, colour, what one unit is)
 COLUMNS = {
     "warps": ("instructions", style.GREY, "warp instructions executed"),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from tensor_layouts import Swizzle
+
 from figures import style
 from figures.access import Access
 from figures.drawing import WIDTH, Canvas, Drawing, plural
+
+__all__ = ["swizzle_grid"]
 
 CHUNK = 16
 GROUPS = 8  # 32 banks of 4 bytes are 8 groups of one chunk
@@ -12,8 +16,11 @@ LARGEST = 64  # rows, or chunks a row, that a picture shows
 
 
 def swizzle(index: int, bits: int, base: int, shift: int) -> int:
-    """CuTe's `Swizzle<B, M, S>`: bits [M+S, M+S+B) of `index` XORed into bits [M, M+B)."""
-    return index ^ (((index >> (base + shift)) & ((1 << bits) - 1)) << base)
+    """CuTe's `Swizzle<B, M, S>`: bits [M+S, M+S+B) of `index` XORed into bits [M, M+B).
+
+    With S < 0 it is bits [M, M+B) that go into bits [M-S, M-S+B).
+    """
+    return Swizzle(bits, base, shift)(index)
 
 
 def chunk_addresses(

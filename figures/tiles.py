@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, plural
 
+__all__ = ["tile_picture"]
+
 _SIDE = 214.0
 
 

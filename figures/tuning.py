@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural, text_width
-from figures.ladder import _provenance
+from figures.measurements import provenance
+
+__all__ = ["strips", "tile_order"]
 
 
 def strips(
@@ -65,7 +67,7 @@ def strips(
         title=title
         or f"The best setting has {name} {best}: {number(round(groups[best][-1], 1))} {unit}",
         alt=f"Dots of {unit}, one row for each value of {name}. {spoken}.",
-        caption=" ".join(part for part in (caption, axis, _provenance(machine, recorded)) if part),
+        caption=" ".join(part for part in (caption, axis, provenance(machine, recorded)) if part),
         legend=(
             (style.ORANGE, "the best of all"),
             (style.BLUE, "the best of its row; rings: the others"),

@@ -27,6 +27,17 @@ from figures.access import as_accesses
 from figures.drawing import Shown, frame
 from figures.fragments import owners
 
+__all__ = [
+    "BankExplorer",
+    "Choice",
+    "CoalescingExplorer",
+    "FragmentExplorer",
+    "OccupancyExplorer",
+    "PipelineExplorer",
+    "SwizzleExplorer",
+    "TileExplorer",
+]
+
 KIB = 1024
 # What one multiprocessor has: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Bytes are of
 # shared memory; `system` of them are taken for each block, which is rounded up to `unit`.
@@ -141,7 +152,9 @@ class BankExplorer(Explorer):
         pad: int = 0,
         pattern: str = "column",
         cases=None,
-        **text,
+        *,
+        title: str = "Change the row length and the padding: when do lanes meet in a bank?",
+        caption: str = "",
     ):
         start = {
             "width": _one_of("width", width, (4, 8, 16)),
@@ -153,13 +166,11 @@ class BankExplorer(Explorer):
         if recorded:
             start["source"] = next(iter(recorded))
         super().__init__(
-            text.get(
-                "title", "Change the row length and the padding: when do lanes meet in a bank?"
-            ),
+            title,
             f"An explorer of shared-memory banks, starting with {width} bytes a lane, rows of {row} words, padding {pad}.",
             start,
             {"cases": recorded},
-            text.get("caption", ""),
+            caption,
         )
 
 
@@ -171,7 +182,16 @@ class CoalescingExplorer(Explorer):
 
     kind = "coalescing"
 
-    def __init__(self, width: int = 4, stride: int = 1, offset: int = 0, cases=None, **text):
+    def __init__(
+        self,
+        width: int = 4,
+        stride: int = 1,
+        offset: int = 0,
+        cases=None,
+        *,
+        title: str = "Change the stride: how many sectors does one request touch?",
+        caption: str = "",
+    ):
         start = {
             "width": _one_of("width", width, (2, 4, 8, 16)),
             "stride": _within("stride", stride, 0, 32),
@@ -181,11 +201,11 @@ class CoalescingExplorer(Explorer):
         if recorded:
             start["source"] = next(iter(recorded))
         super().__init__(
-            text.get("title", "Change the stride: how many sectors does one request touch?"),
+            title,
             f"An explorer of coalescing, starting with elements of {width} bytes, stride {stride}, offset {offset}.",
             start,
             {"cases": recorded},
-            text.get("caption", ""),
+            caption,
         )
 
 
@@ -203,7 +223,9 @@ class TileExplorer(Explorer):
         stages: int = 1,
         bytes: int = 4,
         gpu: str = "H100 (sm_90)",
-        **text,
+        *,
+        title: str = "Change the tile: what does a byte from global memory buy?",
+        caption: str = "",
     ):
         start = {
             "bm": _one_of("bm", bm, (16, 32, 64, 128, 256)),
@@ -215,11 +237,11 @@ class TileExplorer(Explorer):
             "gpu": _one_of("gpu", gpu, tuple(GPUS)),
         }
         super().__init__(
-            text.get("title", "Change the tile: what does a byte from global memory buy?"),
+            title,
             f"An explorer of tile sizes, starting with BM {bm}, BN {bn}, BK {bk}.",
             start,
             {"gpus": GPUS},
-            text.get("caption", ""),
+            caption,
         )
 
 
@@ -228,17 +250,24 @@ class FragmentExplorer(Explorer):
 
     kind = "fragments"
 
-    def __init__(self, atoms: Sequence[MMAAtom] = ATOMS, lane: int = 0, **text):
+    def __init__(
+        self,
+        atoms: Sequence[MMAAtom] = ATOMS,
+        lane: int = 0,
+        *,
+        title: str = "Choose a lane: which elements of A, B and C does it hold?",
+        caption: str = "",
+    ):
         if not atoms:
             raise ValueError("no MMA atom was given: there is nothing to explore")
         tables = {_atom_name(atom): {"ptx": atom.ptx, "operands": _tables(atom)} for atom in atoms}
         start = {"atom": next(iter(tables)), "lane": _within("lane", lane, 0, 31)}
         super().__init__(
-            text.get("title", "Choose a lane: which elements of A, B and C does it hold?"),
+            title,
             f"An explorer of MMA fragments: {', '.join(tables)}, starting with lane {lane}.",
             start,
             {"atoms": tables},
-            text.get("caption", ""),
+            caption,
         )
 
 
@@ -271,7 +300,9 @@ class SwizzleExplorer(Explorer):
         chunks: int = 8,
         pad: int = 0,
         element: int = 2,
-        **text,
+        *,
+        title: str = "Change B, M and S until every column takes one wavefront",
+        caption: str = "",
     ):
         start = {
             "b": _within("b", b, 0, 4),
@@ -282,10 +313,10 @@ class SwizzleExplorer(Explorer):
             "element": _one_of("element", element, (2, 4)),
         }
         super().__init__(
-            text.get("title", "Change B, M and S until every column takes one wavefront"),
+            title,
             f"An explorer of swizzles, starting with Swizzle<{b}, {m}, {s}> on rows of {chunks} 16-byte chunks.",
             start,
-            caption=text.get("caption", ""),
+            caption=caption,
         )
 
 
@@ -295,7 +326,14 @@ class PipelineExplorer(Explorer):
     kind = "pipeline"
 
     def __init__(
-        self, stages: int = 2, load: float = 3, compute: float = 1, tiles: int = 8, **text
+        self,
+        stages: int = 2,
+        load: float = 3,
+        compute: float = 1,
+        tiles: int = 8,
+        *,
+        title: str = "Add stages until the math units never wait",
+        caption: str = "",
     ):
         start = {
             "stages": _within("stages", stages, 1, 8),
@@ -304,10 +342,10 @@ class PipelineExplorer(Explorer):
             "tiles": _within("tiles", tiles, 4, 24),
         }
         super().__init__(
-            text.get("title", "Add stages until the math units never wait"),
+            title,
             f"An explorer of pipelines, starting with {stages} stages, a load of {load} and a computation of {compute}.",
             start,
-            caption=text.get("caption", ""),
+            caption=caption,
         )
 
 
@@ -322,7 +360,9 @@ class OccupancyExplorer(Explorer):
         registers: int = 64,
         shared: int = 16,
         gpu: str = "H100 (sm_90)",
-        **text,
+        *,
+        title: str = "What keeps another block from running?",
+        caption: str = "",
     ):
         if threads % 32:
             raise ValueError(f"threads = {threads}: choose a multiple of 32")
@@ -333,11 +373,11 @@ class OccupancyExplorer(Explorer):
             "gpu": _one_of("gpu", gpu, tuple(GPUS)),
         }
         super().__init__(
-            text.get("title", "What keeps another block from running?"),
+            title,
             f"An explorer of occupancy, starting with {threads} threads of {registers} registers and {shared} KiB a block.",
             start,
             {"gpus": GPUS},
-            text.get("caption", ""),
+            caption,
         )
 
 

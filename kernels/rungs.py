@@ -185,9 +185,7 @@ class Rung:
 WARP = 32  # threads
 MAX_THREADS = 1024  # of a block
 FLOAT, HALF = 4, 2  # bytes
-STATIC_SHARED = (
-    48 * 1024
-)  # bytes of shared memory that a kernel may declare without asking for more
+STATIC_SHARED = 48 * 1024  # bytes of shared memory that a kernel has without asking for more
 STAGE_BARRIERS = 24  # bytes of cuda::pipeline_shared_state per stage, at most
 SUMS = 256 * 128  # of an FP32 product, that the registers of a multiprocessor hold beside the rest
 H100_SMS = 132  # a persistent kernel has one block on each

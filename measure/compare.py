@@ -4,15 +4,8 @@ and sizes.
 
 from __future__ import annotations
 
-import csv
-import datetime
-import io
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +17,8 @@ from kernels.machine import gpu, live
 from kernels.rungs import Rung, find
 from kernels.table import table
 
-from .results import FOLDER
+from . import ncu
+from .provenance import FOLDER, label, load, store
 
 SIZE = (256, 256, 256)
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
@@ -89,8 +83,8 @@ def compare(
     Without a GPU or `ncu`, the emulator's counts stand beside recorded ones, labelled. `store`
     writes `results/compare-<gpu>.json`.
     """  # fmt: skip
-    counting = live() is not None and shutil.which("ncu") is not None
-    label, stored = ("", {}) if counting else _stored()
+    counting = live() is not None and ncu.available()
+    said, stored = ("", {}) if counting else _stored()
     rows = []
     found = [find(name) for name in rungs]
     if strangers := [rung.name for rung in found if rung.path is None]:
@@ -115,9 +109,9 @@ def compare(
             if _said(counter, emulated, measured)
         ]
     if counting:
-        label = f"measured on {gpu().name} with ncu"
+        said = f"measured on {gpu().name} with ncu"
     if show:
-        print(label)
+        print(said)
         print(format_rows(rows))
     if store:
         _write(rows)
@@ -167,42 +161,13 @@ def count_with_ncu(rung: str | Rung, size: tuple[int, int, int], macros=None) ->
     rung = find(rung)
     metrics = sorted({metric for counter in COUNTERS for metric in counter.metrics})
     once = json.dumps({"rung": rung.name, "size": size, "macros": dict(macros or {})})
-    command = [
-        "ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-        "--kernel-name", f"regex:^{rung.entry}$", "--launch-count", "1", "--metrics", ",".join(metrics),
-        sys.executable, "-m", "measure", "compare", "--once", once,
-    ]  # fmt: skip
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=FOLDER.parent, env=_environment()
-    )
-    values = parse_ncu(done.stdout)
-    if not values:
-        words = (done.stdout + done.stderr).strip().splitlines()
-        raise UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-4:]))
+    values = ncu.count(rung.entry, metrics, ["measure", "compare", "--once", once])
     totals = {}
     for counter in COUNTERS:
         found = [values[metric] for metric in counter.metrics if metric in values]
         if found:
             totals[counter.name] = int(sum(found))
     return totals
-
-
-def parse_ncu(output: str) -> dict[str, float]:
-    """Metric values of the first kernel in `ncu --csv --page raw` output; what is not a number is
-    left out.
-    """
-    lines = [line for line in output.splitlines() if line.startswith('"')]
-    rows = list(csv.reader(io.StringIO("\n".join(lines))))
-    if len(rows) < 3:
-        return {}
-    header, _units, first = rows[:3]
-    values = {}
-    for name, text in zip(header, first, strict=False):
-        try:
-            values[name] = float(text.replace(",", ""))
-        except ValueError:
-            continue
-    return {name: value for name, value in values.items() if "__" in name}
 
 
 def run_once(request: str) -> None:
@@ -213,49 +178,33 @@ def run_once(request: str) -> None:
     gemm(rung, A, B, macros=wanted["macros"], machine="gpu")
 
 
-def _environment() -> dict[str, str]:
-    root = str(FOLDER.parent)
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-
-
 def recorded_comparison() -> tuple[str, list[dict]]:
     """`(label, rows)` of `results/compare-*.json`, the emulator's counts of that day among them.
     FileNotFoundError where there is none.
     """
-    files = sorted(FOLDER.glob("compare-*.json"))
-    if not files:
-        raise FileNotFoundError("no results/compare-*.json: nothing was recorded")
-    stored = json.loads(files[0].read_text())
-    label = f"GPU counts recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
-    return label, stored["rows"]
+    stored = load("compare")
+    return f"GPU counts {label(stored)}", stored["rows"]
 
 
 def _stored() -> tuple[str, dict]:
     try:
-        label, rows = recorded_comparison()
+        said, rows = recorded_comparison()
     except FileNotFoundError:
         return "no GPU with ncu here, and no recorded comparison", {}
     counts: dict = {}
     for row in rows:
         counts.setdefault((row["rung"], *row["size"]), {})[row["counter"]] = row["gpu"]
-    return label, counts
+    return said, counts
 
 
 def _write(rows: list[dict]) -> Path:
     if gpu() is None:
         raise UnsupportedGPU("only counts from a GPU are stored")
-    from .record import commit, describe
-
     path = FOLDER / f"compare-{gpu().slug}.json"
     old = json.loads(path.read_text())["rows"] if path.exists() else []
     new = {(row["rung"], *row["size"]) for row in rows}
-    stored = {
-        "machine": describe(),
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "method": "ncu --clock-control none, one launch, per-instruction metrics; emulator: the same PTX and inputs",
-        "rows": rows + [row for row in old if (row["rung"], *row["size"]) not in new],
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(stored, indent=1) + "\n")
-    return path
+    return store(
+        path,
+        f"{ncu.METHOD}, one launch, per-instruction metrics; emulator: the same PTX and inputs",
+        rows=rows + [row for row in old if (row["rung"], *row["size"]) not in new],
+    )

@@ -1,6 +1,5 @@
 """How fast the emulator is, beside Numba's CUDA simulator: `python -m measure emulator-speed` stores it."""
 
-import datetime
 import json
 import platform
 from importlib.metadata import version
@@ -8,8 +7,7 @@ from pathlib import Path
 
 from emulator import bench
 
-from .record import commit
-from .results import FOLDER
+from .provenance import FOLDER, store
 
 SPEED = FOLDER / "emulator-speed.json"
 
@@ -19,19 +17,18 @@ def record(size: int = 256) -> Path:
     slow = bench.numba_rate()
     if slow is None:
         raise ModuleNotFoundError("the ratio needs Numba: pip install numba")
-    found = {
-        "machine": {"cpu": f"{_cpu()}, one core"},
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "method": "emulator.bench: the best of 3 launches, decoding of the PTX included; "
+    return store(
+        SPEED,
+        "emulator.bench: the best of 3 launches, decoding of the PTX included; "
         "Numba's CUDA simulator on the naive kernel at 32 x 32 x 32, the best of 4",
-        "versions": {
+        {"cpu": f"{_cpu()}, one core"},
+        versions={
             "python": platform.python_version(),
             "numpy": version("numpy"),
             "numba": version("numba"),
         },
-        "size": size,
-        "kernels": [
+        size=size,
+        kernels=[
             {
                 "name": one.name,
                 "seconds": round(one.seconds, 4),
@@ -39,10 +36,8 @@ def record(size: int = 256) -> Path:
             }
             for one in bench.measure(size)
         ],
-        "numba": {"size": 32, "multiply_adds_per_second": round(slow)},
-    }
-    SPEED.write_text(json.dumps(found, indent=1) + "\n")
-    return SPEED
+        numba={"size": 32, "multiply_adds_per_second": round(slow)},
+    )
 
 
 def stored() -> dict:

@@ -18,7 +18,7 @@ from pathlib import Path
 from kernels.errors import UnsupportedGPU
 from kernels.machine import gpu, live
 
-from .results import FOLDER
+from .provenance import FOLDER
 
 CALLS = 20
 

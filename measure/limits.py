@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -16,8 +14,8 @@ from kernels.gemm import plan
 from kernels.machine import clocks, gpu
 from kernels.rungs import Types, find
 
-from .compare import _environment, parse_ncu
-from .results import FOLDER
+from . import ncu
+from .provenance import label, load, store
 from .timing import cublas_launches, matrices, measure, rung_launches
 from .tune import best
 
@@ -84,7 +82,7 @@ def limits(rungs: Iterable[str] | None = None, size: tuple[int, int, int] = SIZE
         macros = best(name, size) or {}
         values = _count(name, size, macros)
         stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in STALLS}
-        row = {label: values.get(metric) for label, metric in METRICS.items()}
+        row = {words: values.get(metric) for words, metric in METRICS.items()}
         row["milliseconds"] = row["milliseconds"] / 1e6  # ncu's base unit is the nanosecond
         found = {"rung": name, "size": list(size), "config": macros, **row, "stalls": stalls}
         rows.append({**found, "analysis": analysis(found)})
@@ -111,20 +109,8 @@ def analysis(row: dict) -> str:
 
 def _count(name: str, size: tuple[int, int, int], macros: dict) -> dict[str, float]:
     metrics = [*METRICS.values(), *(STALL_METRIC.format(reason) for reason in STALLS)]
-    command = [
-        "ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-        "--kernel-name", f"regex:^{find(name).entry}$", "--launch-skip", "1", "--launch-count", "1",
-        "--metrics", ",".join(metrics),
-        sys.executable, "-m", "measure.limits", json.dumps([name, size, macros]),
-    ]  # fmt: skip
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=FOLDER.parent, env=_environment()
-    )
-    values = parse_ncu(done.stdout)
-    if not values:
-        words = (done.stdout + done.stderr).strip().splitlines()
-        raise UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-4:]))
-    return values
+    program = ["measure.limits", json.dumps([name, size, macros])]
+    return ncu.count(find(name).entry, metrics, program, launch=1)
 
 
 def run_twice(name: str, size: tuple[int, int, int], macros: dict) -> None:
@@ -183,30 +169,20 @@ def sustained(rung: str | None, size: tuple[int, int, int] = SIZE) -> dict:
 
 def record_limits(rungs: Iterable[str] | None = None) -> Path:
     """Measure and store `results/limits-<gpu>.json`."""
-    from .record import commit, describe
-
-    stored = {
-        "method": "ncu --clock-control none, second launch; bursts and 2 s runs as measure.limits.sustained",
-        "rows": limits(rungs),
-        "sustained": [sustained(rung) for rung in ("warp_tiled", "mma_multistage", None)],
-        "machine": describe(),
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-    }
-    path = FOLDER / f"limits-{gpu().slug}.json"
-    path.write_text(json.dumps(stored, indent=1) + "\n")
-    return path
+    return store(
+        f"limits-{gpu().slug}",
+        f"{ncu.METHOD}, second launch; bursts and 2 s runs as measure.limits.sustained",
+        rows=limits(rungs),
+        sustained=[sustained(rung) for rung in ("warp_tiled", "mma_multistage", None)],
+    )
 
 
 def recorded_limits() -> dict:
     """What `results/limits-*.json` holds: `rows`, `sustained`, and `label` to print beside them.
     FileNotFoundError where nothing was recorded.
     """
-    files = sorted(FOLDER.glob("limits-*.json"))
-    if not files:
-        raise FileNotFoundError("no results/limits-*.json: nothing was recorded")
-    stored = json.loads(files[0].read_text())
-    return {**stored, "label": f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"}
+    stored = load("limits")
+    return {**stored, "label": label(stored)}
 
 
 if __name__ == "__main__":

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-import os
-import platform
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import clocks, gpu
-from kernels.nvrtc import compiler
 from kernels.rungs import RUNGS, Rung, find
 
 from .bench import bench
-from .results import FOLDER
+from .provenance import FOLDER, describe, store
 from .timing import METHOD
 from .tune import best, tune
 
@@ -39,16 +34,8 @@ def record(
     tune_missing(rungs)
     before = clocks()
     rows = bench(rungs, sizes, tuned=True)
-    recording = {
-        "machine": {**describe(), "clocks_before": before, "clocks_after": clocks()},
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "method": METHOD,
-        "rows": _merge(path, rows),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(recording, indent=1) + "\n")
-    return path
+    machine = {**describe(), "clocks_before": before, "clocks_after": clocks()}
+    return store(path, METHOD, machine, rows=_merge(path, rows))
 
 
 def tune_missing(rungs: Iterable[str] | None) -> None:
@@ -64,15 +51,13 @@ def tune_missing(rungs: Iterable[str] | None) -> None:
         path = FOLDER / f"tune-{gpu().slug}.json"
         names = {row["rung"] for row in tried}
         kept = json.loads(path.read_text())["rows"] if path.exists() else []
-        stored = {
-            "machine": describe(),
-            "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "commit": commit(),
-            "method": f"{METHOD}; 10 samples and a pause of 0.05 s, the best few again in full",
-            "size": TUNED_AT,
-            "rows": tried + [row for row in kept if row["rung"] not in names],
-        }
-        path.write_text(json.dumps(stored) + "\n")
+        store(
+            path,
+            f"{METHOD}; 10 samples and a pause of 0.05 s, the best few again in full",
+            indent=None,
+            size=TUNED_AT,
+            rows=tried + [row for row in kept if row["rung"] not in names],
+        )
 
 
 def _tried(rung: Rung, candidate) -> dict:
@@ -90,54 +75,6 @@ def _tried(rung: Rung, candidate) -> dict:
         "tflops": round(candidate.tflops, 2) if candidate.tflops else None,
         "dropped": candidate.dropped,
     }
-
-
-def describe() -> dict:
-    """This machine, as a results file names it."""
-    import cupy
-
-    here, nvrtc = gpu(), compiler()
-    return {
-        "gpu": here.name,
-        "arch": here.arch,
-        "sms": here.sms,
-        "clock_mhz": here.clock_mhz,
-        "l2_bytes": here.l2_bytes,
-        "driver": clocks().get("driver_version", here.driver),
-        "cuda": here.runtime,
-        "nvrtc": f"{nvrtc.major}.{nvrtc.minor}",
-        "cublas": _cublas_version(),
-        "cupy": cupy.__version__,
-        "python": platform.python_version(),
-    }
-
-
-def commit() -> str:
-    """`$GEMM_COMMIT`, else git's, with "+" when files differ from it; "unknown" outside a
-    repository.
-    """
-    if given := os.environ.get("GEMM_COMMIT"):
-        return given
-    try:
-        name = _git("rev-parse", "HEAD")
-        changed = _git("status", "--porcelain", "--untracked-files=no", "kernels", "measure")
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return name + ("+" if changed else "")
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=FOLDER.parent, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-def _cublas_version() -> int:
-    from cupy.cuda import device
-    from cupy_backends.cuda.libs import cublas
-
-    return cublas.getVersion(device.get_cublas_handle())
 
 
 KEY = ("rung", "m", "n", "k", "inputs", "output")

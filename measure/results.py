@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from kernels.machine import Peak, peak
 
-FOLDER = Path(__file__).resolve().parent.parent / "results"
+from .provenance import FOLDER
+
 PREFERRED = "nvidia-h100"
 OTHER = (
     "compare-",

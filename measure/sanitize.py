@@ -4,7 +4,6 @@ rungs as they stand and for rungs made wrong.
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 import shutil
@@ -22,8 +21,8 @@ from kernels.machine import gpu
 from kernels.rungs import RUNGS, find
 from kernels.table import table
 
-from .compare import _environment
-from .results import FOLDER
+from .ncu import environment
+from .provenance import FOLDER, label, load, store
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
 SIZE = (129, 127, 70)
@@ -142,7 +141,7 @@ def _run(tool: str, kernels: list[str]) -> dict[str, tuple[int, str]]:
     ]  # fmt: skip
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        cwd=FOLDER.parent, env=_environment(),
+        cwd=FOLDER.parent, env=environment(),
     )  # fmt: skip
     return parse(done.stdout)
 
@@ -179,30 +178,18 @@ def format_findings(findings: Iterable[Finding]) -> str:
 
 def record_findings() -> Path:
     """Measure and store `results/sanitizer-<gpu>.json`."""
-    from .record import commit, describe
-
-    findings = sanitize()
-    stored = {
-        "method": f"compute-sanitizer, M x N x K = {'x'.join(map(str, SIZE))}; "
+    return store(
+        f"sanitizer-{gpu().slug}",
+        f"compute-sanitizer, M x N x K = {'x'.join(map(str, SIZE))}; "
         "emulator: sanitizer on, PTX for sm_80",
-        "rows": [asdict(f) for f in findings],
-        "machine": describe(),
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-    }
-    path = FOLDER / f"sanitizer-{gpu().slug}.json"
-    path.write_text(json.dumps(stored, indent=1) + "\n")
-    return path
+        rows=[asdict(finding) for finding in sanitize()],
+    )
 
 
 def recorded_findings() -> tuple[str, list[Finding]]:
     """`(label, findings)` from `results/sanitizer-*.json`. FileNotFoundError where there is none."""
-    files = sorted(FOLDER.glob("sanitizer-*.json"))
-    if not files:
-        raise FileNotFoundError("no results/sanitizer-*.json: nothing was recorded")
-    stored = json.loads(files[0].read_text())
-    label = f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
-    return label, [Finding(**row) for row in stored["rows"]]
+    stored = load("sanitizer")
+    return label(stored), [Finding(**row) for row in stored["rows"]]
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@
 `python -m measure shared-clocks` measures it on a GPU and writes `results/shared-clocks-<gpu>.json`.
 """
 
-import datetime
-import json
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -14,8 +12,7 @@ import numpy as np
 
 import kernels
 
-from .record import commit, describe
-from .results import FOLDER
+from . import provenance
 
 SOURCE = Path(__file__).with_name("cuda") / "shared_clocks.cu"
 WARPS, TURNS = 32, 512
@@ -53,27 +50,21 @@ def record() -> Path:
             continue
         best = min(_run(load, copy, TURNS, "gpu")[0] for _ in range(5))
         rows.append({"load": load, "copy": copy, "clocks": best / TURNS / WARPS})
-    stored = {
-        "machine": describe(),
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "method": f"clock64 around {TURNS} turns of {WARPS} warps on one multiprocessor, after 32 uncounted ones; "
+    return provenance.store(
+        f"shared-clocks-{kernels.gpu().slug}",
+        f"clock64 around {TURNS} turns of {WARPS} warps on one multiprocessor, after 32 uncounted ones; "
         "a copy of each turn from another line of L2; clocks for each warp's turn, least of 5 launches",
-        "turns": rows,
-    }
-    path = FOLDER / f"shared-clocks-{kernels.gpu().slug}.json"
-    path.write_text(json.dumps(stored, indent=1) + "\n")
-    return path
+        turns=rows,
+    )
 
 
 @cache
 def stored() -> dict | None:
     """The recorded file, None when there is none."""
-    for path in sorted(FOLDER.glob("shared-clocks-*.json")):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if "turns" in found:
-            return found
-    return None
+    try:
+        return provenance.load("shared-clocks")
+    except FileNotFoundError:
+        return None
 
 
 def _run(load: str, copy: str, turns: int, machine: str):

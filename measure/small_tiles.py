@@ -4,10 +4,7 @@
 `results/small-tiles-<gpu>.json`.
 """
 
-import datetime
 import json
-import os
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,11 +15,10 @@ import kernels
 from kernels.launch import prepare_on_gpu
 from kernels.rungs import Types
 
-from . import machine_code
-from .compare import WAVEFRONTS, parse_ncu
+from . import machine_code, ncu
+from .compare import WAVEFRONTS
 from .limits import METRICS, STALL_METRIC, STALLS
-from .record import commit, describe
-from .results import FOLDER
+from .provenance import load, store
 from .timing import matrices, measure
 
 SOURCE = Path(__file__).with_name("cuda") / "small_tiles.cu"
@@ -95,17 +91,12 @@ def record() -> Path:
             row["at_512"] = {label: int(value) for label, value in counts.items()}
             row["at_4096"] = _ncu(swizzled, tiles, SIZE, METRICS | WAITS)
             rows.append(row)
-    stored_now = {
-        "machine": describe(),
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "method": "times as in the ladder's file, both kernels sampled in turn; counts: ncu --clock-control none, "
-        "second launch",
-        "kernels": rows,
-    }
-    path = FOLDER / f"small-tiles-{kernels.gpu().slug}.json"
-    path.write_text(json.dumps(stored_now, indent=1) + "\n")
-    return path
+    return store(
+        f"small-tiles-{kernels.gpu().slug}",
+        "times as in the ladder's file, both kernels sampled in turn; "
+        f"counts: {ncu.METHOD}, second launch",
+        kernels=rows,
+    )
 
 
 def _launches(swizzled: bool, tiles: int, sets):
@@ -118,25 +109,8 @@ def _launches(swizzled: bool, tiles: int, sets):
 
 def _ncu(swizzled: bool, tiles: int, size: int, metrics: dict[str, str]) -> dict[str, float]:
     """Nsight Compute's values of one launch, by label; what it does not know is left out."""
-    command = [
-        "ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-        "--kernel-name", f"regex:^{ENTRY}$", "--launch-skip", "1", "--launch-count", "1",
-        "--metrics", ",".join(metrics.values()),
-        sys.executable, "-m", "measure.small_tiles", json.dumps([swizzled, tiles, size]),
-    ]  # fmt: skip
-    root = str(FOLDER.parent)
-    paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    values = parse_ncu(done.stdout)
-    if not values:
-        words = (done.stdout + done.stderr).strip().splitlines()
-        raise kernels.UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-4:]))
+    program = ["measure.small_tiles", json.dumps([swizzled, tiles, size])]
+    values = ncu.count(ENTRY, metrics.values(), program, launch=1)
     return {label: values[metric] for label, metric in metrics.items() if metric in values}
 
 
@@ -156,8 +130,10 @@ def run_twice(swizzled: bool, tiles: int, size: int) -> None:
 @cache
 def stored() -> dict | None:
     """The recorded file, None when there is none."""
-    files = sorted(FOLDER.glob("small-tiles-*.json"))
-    return json.loads(files[0].read_text(encoding="utf-8")) if files else None
+    try:
+        return load("small-tiles")
+    except FileNotFoundError:
+        return None
 
 
 def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90) -> int:

@@ -25,7 +25,7 @@ from kernels.rungs import RUNGS, Rung, Types, find
 from kernels.table import table
 
 from .progress import progress
-from .results import FOLDER as RESULTS
+from .provenance import FOLDER as RESULTS
 from .timing import matrices, measure, rung_launches
 
 FINALISTS = 6

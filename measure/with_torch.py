@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime
 import importlib.util
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +14,9 @@ from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu, live
 
-from .results import FOLDER, recorded
-from .timing import Launch, cublas_launches, matrices, measure, rung_launches
+from .provenance import load, store
+from .results import recorded
+from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
 from .tune import best
 
 RUNG = "mma_multistage"
@@ -48,10 +48,10 @@ def side_by_side(size: int = 4096) -> dict:
     """
     if available():
         return _measured(size)
-    files = sorted(FOLDER.glob("torch-*.json"))
-    if files:
-        return json.loads(files[0].read_text())
-    recording = recorded()
+    try:
+        return load("torch")
+    except FileNotFoundError:
+        recording = recorded()
     rows = recording.select(size=size, inputs="float16", output="float16")
     found = {row["rung"]: row["tflops"] for row in rows if row["rung"] in (RUNG, "cublas")}
     return {"label": recording.label, "tflops": found}
@@ -79,16 +79,11 @@ def record(size: int = 4096) -> Path:
         raise UnsupportedGPU("this needs a GPU and a PyTorch that can use it")
     import torch
 
-    from .record import commit, describe
-
-    stored = {
-        "label": f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
+    return store(
+        f"torch-{gpu().slug}",
+        METHOD,
+        label=f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
         f"PyTorch {torch.__version__}",
-        "size": size,
-        "tflops": _measured(size)["tflops"],
-        "machine": describe(),
-        "commit": commit(),
-    }
-    path = FOLDER / f"torch-{gpu().slug}.json"
-    path.write_text(json.dumps(stored, indent=1) + "\n")
-    return path
+        size=size,
+        tflops=_measured(size)["tflops"],
+    )

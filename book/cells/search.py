@@ -6,7 +6,6 @@ A setting is a row as in `results/tune-*.json`: "macros", "registers", "shared_b
 
 import contextlib
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -16,7 +15,7 @@ import figures
 import kernels
 import measure
 from kernels.occupancy import occupancy
-from measure.results import FOLDER
+from measure import provenance
 from measure.tune import Candidate, tune
 
 H100_SMS = 132
@@ -25,15 +24,11 @@ H100_SMS = 132
 @cache
 def recorded() -> dict:
     """`results/tune-*.json`. FileNotFoundError where nothing was recorded."""
-    files = sorted(FOLDER.glob("tune-*.json"))
-    if not files:
-        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
-    return json.loads(files[0].read_text(encoding="utf-8"))
+    return provenance.load("tune")
 
 
 def label() -> str:
-    stored = recorded()
-    return f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+    return provenance.label(recorded())
 
 
 def settings(rung: str, timed: bool = True) -> list[dict]:

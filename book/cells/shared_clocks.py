@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from measure import provenance
 from measure.shared_clocks import COPIES, LOADS, stored, wavefronts
 
 
@@ -9,7 +10,7 @@ def label() -> str:
     """The GPU and date to print beside recorded clocks."""
     if stored() is None:
         return "clocks: not recorded on any GPU yet"
-    return f"recorded on {stored()['machine']['gpu']}, {stored()['recorded'][:10]}"
+    return provenance.label(stored())
 
 
 def clocks(load: str, copy: str) -> float | None:

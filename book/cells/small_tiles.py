@@ -3,6 +3,7 @@
 import figures
 from book.cells import limits
 from measure.limits import STALLS
+from measure.provenance import label
 from measure.small_tiles import POST, SIZE, SMALL, loads_in_a_row, run, stored
 
 __all__ = ["loads_in_a_row", "run"]
@@ -23,7 +24,7 @@ def show() -> None:
     if stored() is None:
         print("not recorded on any GPU yet")
         return
-    print(f"recorded on {stored()['machine']['gpu']}, {stored()['recorded'][:10]}")
+    print(label(stored()))
     head = ("conflicts", "ms", "warps", "shared memory", "issue slots")
     print(f"{'tiles a block':25}" + "".join(f"{w:>{n}}" for w, n in zip(head, WIDTHS, strict=True)))
     for found in stored()["kernels"]:
@@ -54,7 +55,7 @@ def show_clocks() -> None:
     if stored() is None:
         print("not recorded on any GPU yet")
         return
-    print(f"for each mma, recorded on {stored()['machine']['gpu']}, {stored()['recorded'][:10]}")
+    print(f"for each mma, {label(stored())}")
     head = (*DOORS, "else", "clocks", "instructions")
     print(f"{'':25}" + "".join(f"{word:>{len(word) + 3}}" for word in head))
     for found in stored()["kernels"]:

@@ -1,9 +1,7 @@
 """What the recorded autotuning says of one macro: the best speed that each of its values reached."""
 
-import json
-
 from kernels.occupancy import occupancy
-from measure.results import FOLDER
+from measure.provenance import load
 
 
 def best_by(rung: str, macro: str) -> dict[int, dict]:
@@ -13,7 +11,7 @@ def best_by(rung: str, macro: str) -> dict[int, dict]:
     where nothing was recorded, KeyError when this rung was not tuned over this macro.
     """
     found: dict[int, dict] = {}
-    for row in _recorded()["rows"]:
+    for row in load("tune")["rows"]:
         if row["rung"] != rung or not row["tflops"] or macro not in row["macros"]:
             continue
         value = row["macros"][macro]
@@ -31,7 +29,7 @@ def at(rung: str, **macros: int) -> dict:
     """
     rows = [
         row
-        for row in _recorded()["rows"]
+        for row in load("tune")["rows"]
         if row["rung"] == rung and row["tflops"] and macros.items() <= row["macros"].items()
     ]
     if not rows:
@@ -41,7 +39,7 @@ def at(rung: str, **macros: int) -> dict:
 
 def show(rung: str, macro: str) -> None:
     """Prints the fastest measured setting for each value of one macro."""
-    arch = _recorded()["machine"]["arch"]
+    arch = load("tune")["machine"]["arch"]
     print(
         f"{macro:>8}{'block':>12}{'registers':>11}{'shared bytes':>14}{'blocks an SM':>14}{'TFLOP/s':>9}"
     )
@@ -53,10 +51,3 @@ def show(rung: str, macro: str) -> None:
             f"{value:8}{tile:>12}{row['registers']:11}{row['shared_bytes']:14,}"
             f"{held.blocks:14}{row['tflops']:9.1f}"
         )
-
-
-def _recorded() -> dict:
-    files = sorted(FOLDER.glob("tune-*.json"))
-    if not files:
-        raise FileNotFoundError("no results/tune-*.json: nothing was recorded")
-    return json.loads(files[0].read_text(encoding="utf-8"))

@@ -16,11 +16,12 @@ from emulator.trace import COLUMNS
 from kernels.build import DEFAULT_ARCH
 from kernels.launch import launch, parameters, prepare_on_gpu
 
-from .diagnose import findings
+from .diagnose import explained, findings
 from .exercise import Case, Exercise, Goal
 from .patience import DoesNotEnd, time_limit
 
 RIGHT, WRONG = "✓", "✗"
+WRONG_AT = "wrong at "  # and the label of the launch
 QUOTED = 76  # columns of a page
 EMULATOR_SECONDS = 20  # the slowest right answer takes two
 STOPPED = (errors.ExecutionError, DoesNotEnd)
@@ -91,15 +92,18 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             return explain_hazards(trace, source, f"{exercise.name}.cu")
         said = findings(case, args[case.output], exercise.suspects)
         if said:
-            return (f"wrong at {case.label}", *said)
+            return (f"{WRONG_AT}{case.label}", *said)
         return trace
 
     cases = exercise.cases(rng)
     traces = {}
-    for case in cases:
+    for number, case in enumerate(cases):
         outcome = mistake(case, "emulator")
         if isinstance(outcome, tuple):
-            return failed(*outcome)
+            # At a small size several mistakes give the same output: a larger one may name the cause.
+            later = (mistake(other, "emulator") for other in cases[number + 1 :])
+            named = (o for o in (outcome, *later) if _names_a_cause(o))
+            return failed(*next(named, outcome))
         traces[case.label] = outcome
     right = f"right at {_count(len(cases), 'launch', 'es')} on the emulator, all elements"
 
@@ -134,6 +138,14 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             return failed("right, but not fast enough", right, *reached, told)
         reached.append(told)
     return Verdict(exercise.name, True, right, tuple(reached))
+
+
+def _names_a_cause(outcome) -> bool:
+    """Whether a launch's outcome says what was done wrong, not only where the output is."""
+    if not isinstance(outcome, tuple):
+        return False
+    headline, *said = outcome
+    return not headline.startswith(WRONG_AT) or explained(said)
 
 
 def compile_cell(name: str, source: str, arch: int | None = None) -> kernels.Build:

@@ -31,3 +31,18 @@ def test_what_cannot_be_drawn(draw, words):
 
 def test_a_context_larger_than_the_text_is_all_of_it():
     assert figures.diff_source(CUDA, CUDA + "int d;", context=10**12).facts["added"] == 1
+
+
+EXPLORERS = [getattr(figures, name) for name in figures.__all__ if name.endswith("Explorer")]
+
+
+@pytest.mark.parametrize("explorer", EXPLORERS)
+def test_a_misspelt_keyword_is_refused(explorer):
+    assert explorer(title="Mine", caption="yours").title == "Mine"
+    for wrong in ("widht", "titel", "captoin"):
+        with pytest.raises(TypeError, match=wrong):
+            explorer(**{wrong: 8})
+
+
+def test_every_explorer_is_tried():
+    assert len(EXPLORERS) == 8

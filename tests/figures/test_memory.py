@@ -7,6 +7,7 @@ import figures
 from emulator.trace import Access as Recorded
 from emulator.wavefronts import global_sectors, shared_wavefronts
 from figures.access import as_access
+from figures.swizzles import chunk_addresses, swizzle
 
 LANES = np.arange(32)
 
@@ -158,3 +159,21 @@ def test_swizzle_grid_counts_what_each_column_costs():
 def test_swizzle_grid_refuses_what_splits_a_chunk(bad):
     with pytest.raises(ValueError):
         figures.swizzle_grid(**bad)
+
+
+@pytest.mark.parametrize("base,shift", [(0, 3), (3, 3), (2, -3), (0, -4), (1, 2), (3, -2)])
+def test_a_swizzle_xors_one_field_into_the_other(base, shift):
+    bits = 2
+    source, target = (base + shift, base) if shift > 0 else (base, base - shift)
+    for index in range(1 << 10):
+        digits = [index >> n & 1 for n in range(12)]
+        for n in range(bits):
+            digits[target + n] ^= index >> (source + n) & 1
+        assert swizzle(index, bits, base, shift) == sum(d << n for n, d in enumerate(digits))
+
+
+def test_a_tile_with_a_negative_shift_keeps_every_chunk_once():
+    table = chunk_addresses(8, 8, swizzled=(3, 3, -3))
+    places = sorted(address for line in table for address in line)
+    assert places == list(range(0, 8 * 8 * 16, 16))
+    assert table != chunk_addresses(8, 8)

@@ -1,22 +1,10 @@
-"""The emulator's totals against counts by hand, and what is read from ncu."""
+"""The emulator's totals against counts by hand."""
 
 import pytest
 
 from kernels import gpu
-from measure import compare
-from measure.compare import count_on_emulator, parse_ncu
-
-NCU = """==PROF== Connected to process 321
-"ID","Process ID","Kernel Name","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","smsp__none.sum"
-"","","","sector",""
-"0","321","gemm_naive","1,310,720","n/a"
-==PROF== Disconnected
-"""
-
-
-def test_ncu_output_is_read():
-    assert parse_ncu(NCU) == {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 1310720.0}
-    assert parse_ncu("==ERROR== no permission\n") == {}
+from measure import compare, provenance
+from measure.compare import count_on_emulator
 
 
 def test_naive_counts_are_those_of_its_index_arithmetic():
@@ -39,8 +27,7 @@ def test_uncoalesced_touches_a_sector_for_each_row():
 
 @pytest.mark.skipif(gpu() is not None, reason="a GPU is here")
 def test_without_a_gpu_the_emulator_stands_alone(tmp_path, monkeypatch, capsys):
-    module = __import__("sys").modules["measure.compare"]
-    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setattr(provenance, "FOLDER", tmp_path)
     rows = compare(["naive"], (32, 32, 32))
     assert rows and all(row["gpu"] is None and row["emulator"] > 0 for row in rows)
     assert "no recorded comparison" in capsys.readouterr().out

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kernels import UnsupportedGPU
-from measure import with_torch
+from measure import provenance, with_torch
 
 
 @pytest.fixture(autouse=True)
@@ -14,7 +14,7 @@ def no_torch_here(monkeypatch):
 
 
 def test_recorded_rows_stand_in(tmp_path, monkeypatch):
-    monkeypatch.setattr(with_torch, "FOLDER", tmp_path)
+    monkeypatch.setattr(provenance, "FOLDER", tmp_path)
     found = with_torch.side_by_side()
     assert found["label"].startswith("recorded on")
     assert set(found["tflops"]) == {"mma_multistage", "cublas"}
@@ -22,7 +22,7 @@ def test_recorded_rows_stand_in(tmp_path, monkeypatch):
 
 
 def test_a_recording_of_torch_is_used(tmp_path, monkeypatch):
-    monkeypatch.setattr(with_torch, "FOLDER", tmp_path)
+    monkeypatch.setattr(provenance, "FOLDER", tmp_path)
     stored = {"label": "recorded on some GPU", "tflops": {"torch.mm": 1.0}}
     (tmp_path / "torch-some-gpu.json").write_text(json.dumps(stored))
     assert with_torch.side_by_side() == stored

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from book.cells import intensity, limits, raster, search, steps
+from measure import provenance
 
 ROW = {
     "rung": "fast", "cycles": 1.8e6, "milliseconds": 1.0, "issue slots used, %": 30.0, "FMA pipe, %": 4.0,
@@ -77,7 +78,7 @@ def tuned(tmp_path, monkeypatch):
     (tmp_path / "tune-gpu.json").write_text(
         json.dumps({"rows": rows, "machine": {"gpu": "G", "arch": 90}, "recorded": "2026-01-02"})
     )
-    monkeypatch.setattr(search, "FOLDER", tmp_path)
+    monkeypatch.setattr(provenance, "FOLDER", tmp_path)
     search.recorded.cache_clear()
     yield
     search.recorded.cache_clear()

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from book.cells import tuned
+from measure import provenance
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def recorded(tmp_path, monkeypatch):
     (tmp_path / "tune-some-gpu.json").write_text(
         json.dumps({"machine": {"arch": 90}, "rows": rows})
     )
-    monkeypatch.setattr(tuned, "FOLDER", tmp_path)
+    monkeypatch.setattr(provenance, "FOLDER", tmp_path)
 
 
 def test_each_value_has_its_fastest_row(recorded, capsys):

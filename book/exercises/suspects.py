@@ -1,0 +1,285 @@
+"""Mistakes in a matrix product, each with the output that it would give.
+
+A row says, in the kernel's own terms, what was done wrong, and computes what the output would then be.
+`diagnose` compares them with the output that a kernel gave.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .exercise import Case, Product
+
+TILES = (4, 8, 16, 32, 64)
+
+
+def _of_product(change):
+    """A suspect from a function of the product."""
+
+    def guess(case: Case):
+        return None if case.product is None else change(case.product)
+
+    return guess
+
+
+def _with(p: Product, A=None, B=None) -> np.ndarray:
+    other = Product(p.A if A is None else A, p.B if B is None else B, p.old, p.alpha, p.beta)
+    return other.C
+
+
+def _blocks(X: np.ndarray, size: int = 8) -> np.ndarray:
+    """(rows / size, columns / size, size, size) view of the blocks."""
+    rows, cols = X.shape
+    return X.reshape(rows // size, size, cols // size, size).swapaxes(1, 2)
+
+
+def _unblocks(blocks: np.ndarray) -> np.ndarray:
+    r, c, size, _ = blocks.shape
+    return blocks.swapaxes(1, 2).reshape(r * size, c * size)
+
+
+def _swap_off_diagonal(X):
+    """In each 16x16 tile, the upper right 8x8 block and the lower left one change places."""
+    b = _blocks(X).copy()
+    upper, lower = b[0::2, 1::2].copy(), b[1::2, 0::2].copy()
+    b[0::2, 1::2], b[1::2, 0::2] = lower, upper
+    return _unblocks(b)
+
+
+def _transpose_blocks(X):
+    return _unblocks(_blocks(X).swapaxes(2, 3))
+
+
+def _swap(X, axis: int, size: int):
+    """Neighbouring groups of `size` rows (axis 0) or columns (axis 1) change places."""
+    n = X.shape[axis]
+    if n % (2 * size):
+        raise ValueError
+    return np.take(X, np.arange(n) ^ size, axis)
+
+
+def _keep_k(p: Product, index) -> np.ndarray:
+    return _with(p, p.A[:, index], p.B[index])
+
+
+def _drop_tail(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _keep_k(p, slice(0, K - K % t)) if K % t and K > t else None
+
+    return change
+
+
+def _drop_last(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _keep_k(p, slice(0, t * ((K - 1) // t))) if t < K else None
+
+    return change
+
+
+def _drop_first(t):
+    return lambda p: _keep_k(p, slice(t, None)) if p.A.shape[1] > t else None
+
+
+def _only_first(t):
+    return lambda p: _keep_k(p, slice(0, t)) if p.A.shape[1] > t else None
+
+
+def _only_last(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _keep_k(p, slice(t * ((K - 1) // t), None)) if t < K else None
+
+    return change
+
+
+def _stale_last(t):
+    """The last tile of K was never fetched: its buffer, of two, still holds the tile two before."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or K < 3 * t:
+            return None
+        terms = np.r_[: K - t, K - 3 * t : K - 2 * t]
+        return _keep_k(p, terms)
+
+    return change
+
+
+def _b_one_tile_late(t):
+    def change(p):
+        K = p.A.shape[1]
+        return _with(p, p.A[:, t:], p.B[: K - t]) if t < K else None
+
+    return change
+
+
+def _every_other(t):
+    return lambda p: (
+        _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) // t % 2 == 0))
+        if p.A.shape[1] > t
+        else None
+    )
+
+
+def _without_last_of_each(t):
+    return lambda p: (
+        _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) % t != t - 1))
+        if p.A.shape[1] > t
+        else None
+    )
+
+
+def _transpose_tile(tile, block):
+    """Each tile of C transposed as a grid of blocks, the blocks themselves left as they are."""
+
+    def change(p):
+        tiles = _blocks(p.C, tile)
+        r, c = tiles.shape[:2]
+        grid = tiles.reshape(r, c, tile // block, block, tile // block, block)
+        return _unblocks(grid.transpose(0, 1, 4, 3, 2, 5).reshape(tiles.shape))
+
+    return change
+
+
+def _repeat_first(t):
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or t == K:
+            return None
+        reps = K // t
+        return _with(p, np.tile(p.A[:, :t], reps), np.tile(p.B[:t], (reps, 1)))
+
+    return change
+
+
+_BLOCKS = (
+    "each 16x16 tile of {}: lanes address matrices 1 and 2 (registers 1 and 2) in the wrong order"
+)
+SUSPECTS = [
+    (message, _of_product(change))
+    for message, change in [
+        ("Alpha is missing", lambda p: p.A @ p.B + p.beta * p.old),
+        ("Beta is missing: the old C is not added", lambda p: p.alpha * p.A @ p.B),
+        ("The old C is added without beta", lambda p: p.alpha * p.A @ p.B + p.old),
+        (
+            "Alpha scales the old C too",
+            lambda p: p.alpha * (p.A @ p.B + p.beta * p.old),
+        ),
+        ("Alpha and beta are both missing", lambda p: p.A @ p.B),
+        (
+            "The output is transposed: what belongs at [row, col] is at [col, row]",
+            lambda p: p.C.T.reshape(p.C.shape),
+        ),
+        ("A is read transposed", lambda p: _with(p, p.A.reshape(p.A.shape[::-1]).T)),
+        ("B is read transposed", lambda p: _with(p, B=p.B.reshape(p.B.shape[::-1]).T)),
+        ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
+        ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
+        *((f"The tail of K is missing: its last K % {t} terms", _drop_tail(t)) for t in TILES),
+        *((f"The last tile of K ({t} terms) is missing", _drop_last(t)) for t in TILES),
+        *((f"The first tile of K ({t} terms) is missing", _drop_first(t)) for t in TILES),
+        *((f"Only the first {t} terms of K are summed", _only_first(t)) for t in (1, *TILES)),
+        *((f"Only the last tile of K ({t} terms) is summed", _only_last(t)) for t in TILES),
+        *(
+            (
+                f"Every step multiplies the first tile of K ({t} terms) again",
+                _repeat_first(t),
+            )
+            for t in TILES
+        ),
+        *((f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t)) for t in TILES),
+        (
+            "Everything is added twice",
+            lambda p: 2 * p.A @ p.B * p.alpha + p.beta * p.old,
+        ),
+        (
+            "Rows 8-15 of columns 0-7 and rows 0-7 of columns 8-15 are swapped in "
+            + _BLOCKS.format("A"),
+            lambda p: _with(p, _swap_off_diagonal(p.A)),
+        ),
+        (
+            "Rows 8-15 of columns 0-7 and rows 0-7 of columns 8-15 are swapped in "
+            + _BLOCKS.format("B"),
+            lambda p: _with(p, B=_swap_off_diagonal(p.B)),
+        ),
+        (
+            "Each 8x8 block of A is transposed: lane and register, or .trans, the wrong way round",
+            lambda p: _with(p, _transpose_blocks(p.A)),
+        ),
+        (
+            "Each 8x8 block of B is transposed: lane and register, or .trans, the wrong way round",
+            lambda p: _with(p, B=_transpose_blocks(p.B)),
+        ),
+        (
+            "Each 16x16 tile of A is transposed: col_major where the tile lies row by row",
+            lambda p: _with(p, _unblocks(_blocks(p.A, 16).swapaxes(2, 3))),
+        ),
+        (
+            "Each 16x16 tile of B is transposed: col_major where the tile lies row by row",
+            lambda p: _with(p, B=_unblocks(_blocks(p.B, 16).swapaxes(2, 3))),
+        ),
+        *(
+            (
+                f"The last tile of K ({t} terms) is not fetched: the tile two before it, left in the buffer, is used again",
+                _stale_last(t),
+            )
+            for t in TILES
+        ),
+        (
+            "Rows 8-15 of each 16 of A are swapped with rows 0-7",
+            lambda p: _with(p, _swap(p.A, 0, 8)),
+        ),
+        (
+            "Along K, terms 8-15 of each 16 are swapped with terms 0-7 in one operand and not in the other",
+            lambda p: _with(p, _swap(p.A, 1, 8)),
+        ),
+        (
+            "The two halves of each register are the other way round in one operand and not in the other",
+            lambda p: _with(p, _swap(p.A, 1, 1)),
+        ),
+        (
+            "Columns 8-15 of each 16 of B are swapped with columns 0-7",
+            lambda p: _with(p, B=_swap(p.B, 1, 8)),
+        ),
+        (
+            "The output's 8x8 blocks are swapped across the diagonal",
+            lambda p: _swap_off_diagonal(p.C),
+        ),
+        (
+            "Each 8x8 block of the output is transposed",
+            lambda p: _transpose_blocks(p.C),
+        ),
+        *(
+            (f"Each {t}x{t} tile of the output is transposed", _transpose_tile(t, 1))
+            for t in (16, 32, 64)
+        ),
+        *(
+            (
+                f"The {b}x{b} blocks of each {t}x{t} tile of the output are transposed: tx and ty the wrong way round",
+                _transpose_tile(t, b),
+            )
+            for t in (16, 32, 64)
+            for b in (2, 4, 8)
+            if b < t
+        ),
+        *(
+            (
+                f"Of every {2 * t} terms along K only the first {t} are summed",
+                _every_other(t),
+            )
+            for t in (1, 2, *TILES)
+        ),
+        *(
+            (
+                f"The last of every {t} terms along K is missing",
+                _without_last_of_each(t),
+            )
+            for t in TILES
+        ),
+        (
+            "Rows 8-15 of each 16 of the output are swapped with rows 0-7",
+            lambda p: _swap(p.C, 0, 8),
+        ),
+    ]
+]

@@ -1,0 +1,103 @@
+"""The envelope of every file in `results/`: which machine, when, which commit, by what method."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from kernels.machine import clocks, gpu
+from kernels.nvrtc import compiler
+
+FOLDER = Path(__file__).resolve().parent.parent / "results"
+MEASURED = ("kernels", "measure")  # rooms whose changes make a recording another one
+
+
+def store(
+    name: str | Path,
+    method: str,
+    machine: Mapping | None = None,
+    indent: int | None = 1,
+    **content,
+) -> Path:
+    """Write `results/<name>.json` (or the file at the path `name`) and return its path.
+
+    It holds the machine (`describe()` unless given), the moment, the commit, the method in words and
+    the content.
+    """
+    stored = {
+        "machine": describe() if machine is None else dict(machine),
+        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "method": method,
+        **content,
+    }
+    path = name if isinstance(name, Path) else FOLDER / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(stored, indent=indent) + "\n", encoding="utf-8")
+    return path
+
+
+def load(kind: str) -> dict:
+    """The first of `results/<kind>-*.json` by name. FileNotFoundError where there is none."""
+    files = sorted(FOLDER.glob(f"{kind}-*.json"))
+    if not files:
+        raise FileNotFoundError(f"no results/{kind}-*.json: nothing was recorded")
+    return json.loads(files[0].read_text(encoding="utf-8"))
+
+
+def label(stored: Mapping) -> str:
+    """What to print beside recorded numbers: "recorded on <GPU>, <date>"."""
+    return f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+
+
+def describe() -> dict:
+    """This machine, as a results file names it."""
+    import cupy
+
+    here, nvrtc = gpu(), compiler()
+    return {
+        "gpu": here.name,
+        "arch": here.arch,
+        "sms": here.sms,
+        "clock_mhz": here.clock_mhz,
+        "l2_bytes": here.l2_bytes,
+        "driver": clocks().get("driver_version", here.driver),
+        "cuda": here.runtime,
+        "nvrtc": f"{nvrtc.major}.{nvrtc.minor}",
+        "cublas": _cublas_version(),
+        "cupy": cupy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def commit() -> str:
+    """`$GEMM_COMMIT`, else git's, with "+" when files differ from it; "unknown" outside a
+    repository.
+    """
+    if given := os.environ.get("GEMM_COMMIT"):
+        return given
+    try:
+        name = _git("rev-parse", "HEAD")
+        changed = _git("status", "--porcelain", "--untracked-files=no", *MEASURED)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return name + ("+" if changed else "")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=FOLDER.parent, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def _cublas_version() -> int:
+    from cupy.cuda import device
+    from cupy_backends.cuda.libs import cublas
+
+    return cublas.getVersion(device.get_cublas_handle())
