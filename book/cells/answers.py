@@ -38,8 +38,10 @@ _CSS = (
     ".gl-q[data-state=wrong] .gl-q-answer,.gl-q[data-state=trying] .gl-q-answer{border-color:#d55e00}"
 )
 _TABLE_CSS = (
-    ".gl table.gl-said{border-collapse:collapse;margin:.2em 0!important}.gl-said th[scope=row]{font-weight:400}.gl-said th,.gl-said td{padding:.25em .9em .25em 0;text-align:right;border:0;"
-    "border-bottom:1px solid var(--gl-line);color:var(--gl-ink)}.gl-said th:first-child,.gl-said td:last-child{text-align:left}"
+    ".gl table.gl-said{border-collapse:collapse;margin:.2em 0!important}"
+    ".gl-said th,.gl-said td{padding:.25em .9em .25em 0;text-align:right;border:0;border-bottom:1px solid var(--gl-line);"
+    "color:var(--gl-ink)}.gl-said th:first-child,.gl-said td:last-child{text-align:left}"
+    ".gl-said th[scope=row]{font-weight:400}"
 )
 
 
