@@ -206,7 +206,7 @@ def unbound_in(passage: Passage) -> list[Finding]:
 def _between(text: str) -> str:
     """MEASURED looks at a number and its unit: a comment between the two is moved behind the unit."""
     unit = "|".join(UNITS)
-    pattern = rf"(<!--(?:=|by cell|given)(?:(?!-->).)*-->)([*`]*[  ]?(?:{unit})(?![\w/]))"
+    pattern = rf"(<!--(?:=|by cell|given)(?:(?!-->)[\s\S])*-->)([*`]*[  ]?(?:{unit})(?![\w/]))"
     return re.sub(pattern, r"\2\1", text)
 
 

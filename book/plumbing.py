@@ -3,6 +3,7 @@
 | cell | tag | in the page |
 |---|---|---|
 | asks a question: `answers.predict("...")`, `answers.check("...")` | `remove-input` | only the form |
+| the ladder in miniature: `steps.strip("...")` | `remove-input` | only the picture |
 | settles an answer: `answers.settle("...", ...)` | `remove-cell` | nothing |
 | imports only | `hide-input` | one line to unfold |
 | one call of a tool that draws or tabulates: `figures.x(...)`, `limits.show(...)` | `hide-input` | its output, the call folded |
@@ -16,6 +17,7 @@ import ast
 
 SHOWN = "shown"
 ASKS, SETTLES = ("answers.predict", "answers.check"), ("answers.settle",)
+FURNITURE = ("steps.strip",)
 # Rooms and modules whose functions show something; `kernels` is what the reader came for.
 TOOLS = {
     *("figures", "addresses", "answers", "evidence", "faithful", "limits", "measured", "memory"),
@@ -66,6 +68,8 @@ def wanted(source: str) -> str | None:
         return "remove-cell"
     if all(one in ASKS for one in called):
         return "remove-input" if _is_named(statements[0]) else None
+    if len(called) == 1 and called[0] in FURNITURE:
+        return "remove-input"
     if len(called) == 1 and called[0] and called[0].split(".")[0] in TOOLS:
         return "hide-input"
     return None

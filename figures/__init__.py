@@ -28,6 +28,7 @@ From measurements:
 
     ladder(rows, limits={"float32": 66.9}, machine="NVIDIA H100", recorded="2026-11-21", scale="auto")
     roofline({"naive": (0.5, 1.2)}, bandwidth=3.35, peaks={"FP32": 66.9}, kinds={"naive": "float32"})
+    ladder_strip({"naive": 6.6, "tiled": 9.1}, here=["tiled"])     the ladder in miniature: where a chapter stands
     strips({2: [40.1, 41.0], 3: [44.2]}, "STAGES")           what a tuner found, one row of dots for each value
     table({"": "", "sectors": "32-byte pieces of global memory"}, [["naive", 4]])   columns that explain themselves
     bars({"clock round everything": 47.3, "events": 0.2}, unit="ms", parts={...}, highlight=[...])

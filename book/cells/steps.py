@@ -114,3 +114,24 @@ def other_gpus(*names: str) -> None:
         lines,
         caption="From the data sheets.",
     )
+
+
+def strip(*here: str, size: int = 4096):
+    """The ladder in miniature, with a chapter's rungs marked."""
+    found = [row for row in rows(size) if row["rung"] != "cublas"]
+    missing = set(here) - {row["rung"] for row in found}
+    for name in missing & set(
+        kernels.RUNGS
+    ):  # not measured yet on this GPU: as high as the one before
+        before = [row for row in found if _place(row["rung"]) < _place(name)]
+        found.append({**(before or found)[-1], "rung": name, "inputs": kernels.find(name).inputs})
+    found.sort(key=lambda row: _place(row["rung"]))
+    return figures.ladder_strip(
+        {row["rung"]: row["tflops"] for row in found},
+        here,
+        {row["rung"]: row["inputs"] for row in found},
+    )
+
+
+def _place(rung: str) -> int:
+    return list(kernels.RUNGS).index(rung)

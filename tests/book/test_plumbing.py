@@ -15,6 +15,8 @@ from book import plumbing
         ('figures.ladder_strip("naive")', "hide-input"),
         ('_ = limits.show("naive")', "hide-input"),
         ('answers.predict("a", "b")', "remove-input"),
+        ('steps.strip("naive")', "remove-input"),
+        ('steps.bars("naive")', "hide-input"),
         ('answers.check("ex-a")', "remove-input"),
         ('found = run()\nanswers.settle("ex-a", found)', "remove-cell"),
         ("answers.check(mine, 42)", None),
