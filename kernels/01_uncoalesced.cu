@@ -6,9 +6,11 @@
 #define BLOCK 32
 #endif
 
-extern "C" __global__ void __launch_bounds__(BLOCK * BLOCK)
-gemm_uncoalesced(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                 int M, int N, int K, float alpha, float beta) {
+constexpr int THREADS = BLOCK * BLOCK;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm_uncoalesced(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                     int K, float alpha, float beta) {
     // [index]
     const int row = blockIdx.y * BLOCK + threadIdx.x;
     const int col = blockIdx.x * BLOCK + threadIdx.y;

@@ -1,14 +1,16 @@
 // naive: one thread computes one element of C, and a warp's 32 threads lie along a row of C.
-// Since `uncoalesced`, threadIdx.x and threadIdx.y have changed places: neighbours now read neighbouring columns of B.
+// Changed from uncoalesced: threadIdx.x and threadIdx.y change places: neighbours read neighbouring columns of B.
 // Block: BLOCK x BLOCK outputs, one per thread. Any M, N, K: the edges are guarded.
 
 #ifndef BLOCK
 #define BLOCK 32
 #endif
 
-extern "C" __global__ void __launch_bounds__(BLOCK * BLOCK)
-gemm_naive(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-           int M, int N, int K, float alpha, float beta) {
+constexpr int THREADS = BLOCK * BLOCK;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm_naive(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N, int K,
+               float alpha, float beta) {
     // [index]
     const int row = blockIdx.y * BLOCK + threadIdx.y;
     const int col = blockIdx.x * BLOCK + threadIdx.x;

@@ -1,6 +1,6 @@
 // tiled: a block copies one tile of A and one of B into shared memory, and all its threads compute from there.
-// Since `naive`, each value is read from global memory once per block instead of once per row or column of threads.
-// Block: BLOCK x BLOCK outputs, one per thread; tiles BLOCK x BLOCK. Any M, N, K: outside a matrix the tile holds zeros.
+// Changed from naive: a value is read from global memory once per block, not once per row or column of threads.
+// Block: BLOCK x BLOCK outputs, one per thread; tiles BLOCK x BLOCK. Any M, N, K: tiles hold zeros outside a matrix.
 // HALF_INPUT=1: A and B in fp16, accumulated in fp32, 16 x 16 tiles, as in the ECE 60827 lab's gemm_tiled_smem.
 
 #ifndef HALF_INPUT
@@ -17,9 +17,11 @@ using Input = __half;
 using Input = float;
 #endif
 
-extern "C" __global__ void __launch_bounds__(BLOCK * BLOCK)
-gemm_tiled(const Input* __restrict__ A, const Input* __restrict__ B, float* __restrict__ C,
-           int M, int N, int K, float alpha, float beta) {
+constexpr int THREADS = BLOCK * BLOCK;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    gemm_tiled(const Input* __restrict__ A, const Input* __restrict__ B, float* __restrict__ C, int M, int N, int K,
+               float alpha, float beta) {
     __shared__ Input As[BLOCK][BLOCK];
     __shared__ Input Bs[BLOCK][BLOCK];
 

@@ -1,5 +1,5 @@
 // A thread computes a column of TM outputs, so that one value of B serves TM multiply-adds from a register.
-// Since tiled: TM partial sums a thread, a block tile taller than its threads, a short BK slice of K at a time.
+// Changed from tiled: TM partial sums a thread, a block tile taller than its threads, a short BK slice of K at a time.
 // Block BM x BN, a warp 32 neighbouring columns of TM rows, a thread TM x 1.
 // Needs whole tiles (the launcher pads) and BN a multiple of 32.
 
@@ -20,8 +20,8 @@ constexpr int THREADS = BM * BN / TM;
 static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "each thread loads as many elements");
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-gemm_coarsened_1d(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                  int M, int N, int K, float alpha, float beta) {
+    gemm_coarsened_1d(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                      int K, float alpha, float beta) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];
 

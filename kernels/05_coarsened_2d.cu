@@ -1,5 +1,5 @@
 // A thread computes a TM x TN tile: TM values of A and TN of B, once in registers, serve TM * TN multiply-adds.
-// Since coarsened_1d: the thread tile is two-dimensional, so that values of A are kept in registers as well.
+// Changed from coarsened_1d: the thread tile is two-dimensional, so that values of A are kept in registers as well.
 // Block BM x BN of (BM/TM) x (BN/TN) threads. A thread's rows and columns lie that far apart, so that
 // neighbouring threads read neighbouring columns of shared and of global memory.
 // Needs whole tiles (the launcher pads).
@@ -26,8 +26,8 @@ constexpr int THREADS = THREADS_M * THREADS_N;
 static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "each thread loads as many elements");
 
 extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
-gemm_coarsened_2d(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                  int M, int N, int K, float alpha, float beta) {
+    gemm_coarsened_2d(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                      int K, float alpha, float beta) {
     __shared__ float As[BM][BK];
     __shared__ float Bs[BK][BN];
 

@@ -1,6 +1,6 @@
 // Every access moves 128 bits: a quarter of the load and store instructions for the same bytes.
-// Since coarsened_2d: float4 loads from global and shared memory, float4 stores; As is stored transposed, so that
-// the values of A that a thread needs for one k are neighbours; a thread owns quads of rows and of columns.
+// Changed from coarsened_2d: float4 loads from global and shared memory, float4 stores; As is stored transposed, so
+// that the values of A that a thread needs for one k are neighbours; a thread owns quads of rows and of columns.
 // Block BM x BN of (BM/TM) x (BN/TN) threads, a thread (TM/4) x (TN/4) squares of 4 x 4.
 // Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C.
 
@@ -29,8 +29,8 @@ __device__ __forceinline__ float4 load4(const float* p) { return *reinterpret_ca
 __device__ __forceinline__ void store4(float* p, float4 v) { *reinterpret_cast<float4*>(p) = v; }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
-gemm_vectorized(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                int M, int N, int K, float alpha, float beta) {
+    gemm_vectorized(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                    int K, float alpha, float beta) {
     __shared__ __align__(16) float As[BK][BM];  // transposed: As[k][row]
     __shared__ __align__(16) float Bs[BK][BN];
 

@@ -1,5 +1,5 @@
 // Three tiles, one per level of the memory: a block's in shared memory, a warp's in its reach, a thread's in registers.
-// Since vectorized: warps own WM x WN tiles in which 128-bit shared loads cost two wavefronts, the fewest possible;
+// Changed from vectorized: warps own WM x WN tiles, in which a 128-bit shared load costs two wavefronts, the fewest;
 // the next tile is fetched, and the next k's fragments are loaded, while this one multiplies: one barrier a tile.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); two buffers of shared memory.
 // Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C.
@@ -35,11 +35,11 @@ constexpr int LANES_M = WM / TM;
 constexpr int LANES_N = WN / TN;
 static_assert(LANES_M * LANES_N == 32 && LANES_N % 2 == 0, "a warp tile is 32 thread tiles, an even number across");
 
-constexpr int PITCH_A = BM + 4;  // the transposing stores of a warp then meet 32 different banks
-constexpr int PITCH_B = BN;
+constexpr int A_PITCH = BM + 4;  // the transposing stores of a warp then meet 32 different banks
+constexpr int B_PITCH = BN;
 constexpr int QUADS_A = BM * BK / 4 / THREADS;  // float4 of each tile that a thread fetches
 constexpr int QUADS_B = BK * BN / 4 / THREADS;
-constexpr int BUFFER = BK * (PITCH_A + PITCH_B);
+constexpr int BUFFER = BK * (A_PITCH + B_PITCH);
 static_assert(QUADS_A * THREADS * 4 == BM * BK && QUADS_B * THREADS * 4 == BK * BN, "threads fetch as many float4");
 static_assert(4 * THREADS % BN == 0 && (BM % (THREADS / 2) == 0 || THREADS / 2 % BM == 0), "in whole rows");
 static_assert(BK % 8 == 0 && TM % 4 == 0 && TN % 4 == 0, "a tile of A is read 8 columns at a time, fragments in quads");
@@ -54,9 +54,9 @@ __device__ __forceinline__ int row_b(int quad) { return quad * 4 / BN; }
 __device__ __forceinline__ int col_b(int quad) { return quad * 4 % BN; }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                int M, int N, int K, float alpha, float beta) {
-    __shared__ __align__(16) float tiles[2 * BUFFER];  // twice As[BK][PITCH_A], transposed, then Bs[BK][PITCH_B]
+    gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                    int K, float alpha, float beta) {
+    __shared__ __align__(16) float tiles[2 * BUFFER];  // twice As[BK][A_PITCH], transposed, then Bs[BK][B_PITCH]
 
     A += size_t(blockIdx.y) * BM * K;  // the block's rows of A, columns of B, tile of C
     B += size_t(blockIdx.x) * BN;
@@ -85,10 +85,10 @@ gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float*
         const int quad = threadIdx.x + q * THREADS;
         source_b[q] = B + size_t(row_b(quad)) * N + col_b(quad);
     }
-    float* write_a = tiles + col_a(threadIdx.x) * PITCH_A + row_a(threadIdx.x);
-    float* write_b = tiles + BK * PITCH_A + row_b(threadIdx.x) * PITCH_B + col_b(threadIdx.x);
+    float* write_a = tiles + col_a(threadIdx.x) * A_PITCH + row_a(threadIdx.x);
+    float* write_b = tiles + BK * A_PITCH + row_b(threadIdx.x) * B_PITCH + col_b(threadIdx.x);
     const float* read_a = tiles + thread_row;
-    const float* read_b = tiles + BK * PITCH_A + thread_col;
+    const float* read_b = tiles + BK * A_PITCH + thread_col;
     int flip = BUFFER;  // from the buffer being read to the other one
 
     float4 next_a[QUADS_A], next_b[QUADS_B];
@@ -111,23 +111,45 @@ gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float*
     auto stage = [&] {  // registers to shared memory
 #pragma unroll
         for (int q = 0; q < QUADS_A; ++q) {
-            float* to = write_a + col_a(q * THREADS) * PITCH_A + row_a(q * THREADS);
-            to[0 * PITCH_A] = next_a[q].x;
-            to[1 * PITCH_A] = next_a[q].y;
-            to[2 * PITCH_A] = next_a[q].z;
-            to[3 * PITCH_A] = next_a[q].w;
+            float* to = write_a + col_a(q * THREADS) * A_PITCH + row_a(q * THREADS);
+            to[0 * A_PITCH] = next_a[q].x;
+            to[1 * A_PITCH] = next_a[q].y;
+            to[2 * A_PITCH] = next_a[q].z;
+            to[3 * A_PITCH] = next_a[q].w;
         }
 #pragma unroll
         for (int q = 0; q < QUADS_B; ++q)
-            store4(write_b + row_b(q * THREADS) * PITCH_B + col_b(q * THREADS), next_b[q]);
+            store4(write_b + row_b(q * THREADS) * B_PITCH + col_b(q * THREADS), next_b[q]);
     };
     auto load_fragments = [&](int slot, int k) {  // shared memory to registers
 #pragma unroll
-        for (int i = 0; i < TM; i += 4) store4(&a[slot][i], load4(read_a + k * PITCH_A + i * LANES_M));
+        for (int i = 0; i < TM; i += 4) store4(&a[slot][i], load4(read_a + k * A_PITCH + i * LANES_M));
 #pragma unroll
-        for (int j = 0; j < TN; j += 4) store4(&b[slot][j], load4(read_b + k * PITCH_B + j * LANES_N));
+        for (int j = 0; j < TN; j += 4) store4(&b[slot][j], load4(read_b + k * B_PITCH + j * LANES_N));
+    };
+    auto swap_buffers = [&] {
+        __syncthreads();
+        read_a += flip;
+        read_b += flip;
+        write_a -= flip;
+        write_b -= flip;
+        flip = -flip;
     };
     // [/steps]
+
+    auto multiply = [&](int slot) {
+    // [compute]
+    // Row by row, there and back: each product shares an operand with the one before it, at the turns as well.
+    // ptxas then marks it for reuse, and an FFMA reads one register less from the banks of the register file.
+#pragma unroll
+        for (int i = 0; i < TM; ++i)
+#pragma unroll
+            for (int step = 0; step < TN; ++step) {
+                const int j = i % 2 ? TN - 1 - step : step;
+                sums[i][j] += a[slot][i] * b[slot][j];
+            }
+        // [/compute]
+    };
 
     fetch();
     stage();
@@ -137,32 +159,18 @@ gemm_warp_tiled(const float* __restrict__ A, const float* __restrict__ B, float*
     load_fragments(0, 0);
 
     // [loop]
+    auto step = [&](int k) {  // multiplies k, while the fragments of k + 1 are on their way
+        load_fragments((k + 1) % 2, (k + 1) % BK);
+        multiply(k % 2);
+    };
     for (int k0 = 0; k0 < K; k0 += BK) {
-        if (k0 + BK < K) fetch();
+        if (k0 + BK < K) fetch();  // the next tile is on its way ...
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 2) stage();  // into the other buffer, which nobody has read since the last barrier
-            if (k == BK - 1) {
-                __syncthreads();
-                read_a += flip;
-                read_b += flip;
-                write_a -= flip;
-                write_b -= flip;
-                flip = -flip;
-            }
-            load_fragments((k + 1) % 2, (k + 1) % BK);
-            // [compute]
-            // Row by row, there and back: each product shares an operand with the one before it, at the turns as well.
-            // ptxas then marks it for reuse, and an FFMA reads one register less from the banks of the register file.
-#pragma unroll
-            for (int i = 0; i < TM; ++i)
-#pragma unroll
-                for (int step = 0; step < TN; ++step) {
-                    const int j = i % 2 ? TN - 1 - step : step;
-                    sums[i][j] += a[k % 2][i] * b[k % 2][j];
-                }
-            // [/compute]
-        }
+        for (int k = 0; k < BK - 2; ++k) step(k);
+        stage();  // ... and goes into the other buffer, which nobody has read since the last barrier
+        step(BK - 2);
+        swap_buffers();
+        step(BK - 1);
     }
     // [/loop]
 

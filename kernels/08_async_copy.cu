@@ -1,6 +1,6 @@
 // cp.async carries a tile from global to shared memory past the registers; a thread waits for it when it wants to.
-// Since warp_tiled: that copy alone, into one buffer, with nothing fetched ahead. It is slower than warp_tiled for that
-// reason, and here to show what the copy asks of a layout and of a barrier; async_pipeline fills the time it waits.
+// Changed from warp_tiled: that copy alone, into one buffer, with nothing fetched ahead. Slower for that reason, and
+// here to show what the copy asks of a layout and of a barrier; async_pipeline fills the time that it waits.
 // Tiles are (BM, BK):(1, BM + PAD), copied COPY floats at a time: misaligned unless PAD is a multiple of COPY.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 
@@ -40,11 +40,11 @@ constexpr int LANES_M = WM / TM;
 constexpr int LANES_N = WN / TN;
 static_assert(LANES_M * LANES_N == 32 && LANES_N % 2 == 0, "a warp tile is 32 thread tiles, an even number across");
 
-constexpr int PITCH_A = BM + PAD;
-constexpr int PITCH_B = BN + PAD;
+constexpr int A_PITCH = BM + PAD;
+constexpr int B_PITCH = BN + PAD;
 constexpr int READ = PAD % 4 == 0 ? 4 : PAD % 2 == 0 ? 2 : 1;  // floats of a shared load: as rows are aligned
 
-struct alignas(4 * READ) Vector {
+struct __align__(4 * READ) Vector {
     float x[READ];
 };
 __device__ __forceinline__ Vector& vector(float* p) { return *reinterpret_cast<Vector*>(p); }
@@ -65,10 +65,10 @@ __device__ __forceinline__ void copy_tile(float* tile, const float* source, int 
 // [/copy]
 
 extern "C" __global__ void __launch_bounds__(THREADS, 512 / THREADS)
-gemm_async_copy(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                int M, int N, int K, float alpha, float beta) {
-    __shared__ __align__(16) float As[BK][PITCH_A];
-    __shared__ __align__(16) float Bs[BK][PITCH_B];
+    gemm_async_copy(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                    int K, float alpha, float beta) {
+    __shared__ __align__(16) float As[BK][A_PITCH];
+    __shared__ __align__(16) float Bs[BK][B_PITCH];
 
     A += size_t(blockIdx.y) * BM;  // the block's columns of A stored as (K, M), columns of B, tile of C
     B += size_t(blockIdx.x) * BN;
@@ -90,12 +90,12 @@ gemm_async_copy(const float* __restrict__ A, const float* __restrict__ B, float*
         cp_async_commit();
         cp_async_wait<0>();  // this thread's copies have landed
         __syncthreads();     // so have everybody's
-        // [/load]
+                             // [/load]
 
         // [compute]
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            alignas(16) float a[TM], b[TN];
+            __align__(16) float a[TM], b[TN];
 #pragma unroll
             for (int i = 0; i < TM; i += READ) vector(a + i) = vector(&As[k][thread_row + i * LANES_M]);
 #pragma unroll

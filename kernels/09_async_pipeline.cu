@@ -1,5 +1,5 @@
 // STAGES tiles are on their way at once: while one is multiplied, the copies of the next STAGES - 1 are in flight.
-// Since async_copy: STAGES buffers, counted by cuda::pipeline (thread scope): a thread waits for its oldest only.
+// Changed from async_copy: STAGES buffers, counted by cuda::pipeline (thread scope): a thread waits for its oldest.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); STAGES buffers of shared memory.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 
@@ -61,8 +61,8 @@ __device__ __forceinline__ void copy_tile(float* tile, const float* source, int 
 // [/copy]
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-gemm_async_pipeline(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                    int M, int N, int K, float alpha, float beta) {
+    gemm_async_pipeline(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                        int K, float alpha, float beta) {
     __shared__ __align__(16) float As[STAGES][BK * BM];
     __shared__ __align__(16) float Bs[STAGES][BK * BN];
 
@@ -111,7 +111,7 @@ gemm_async_pipeline(const float* __restrict__ A, const float* __restrict__ B, fl
         const float* bs = Bs[stage] + thread_col;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            alignas(16) float a[TM], b[TN];
+            __align__(16) float a[TM], b[TN];
 #pragma unroll
             for (int i = 0; i < TM; i += 4) store4(a + i, load4(as + k * BM + i * LANES_M));
 #pragma unroll

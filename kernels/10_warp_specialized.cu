@@ -1,7 +1,7 @@
 // Some warps only copy, the others only multiply; cuda::pipeline (block scope) hands stages to and fro: one is filled
 // when all consumers have released it, multiplied when all producers' copies have landed.
-// Since async_pipeline: PRODUCERS more threads. Slower: their registers are missing where the products are summed; it
-// is here because copying by others is how kernels for Hopper and after are built.
+// Changed from async_pipeline: PRODUCERS more threads. Slower: their registers are missing where the products are
+// summed; it is here because copying by others is how kernels for Hopper and after are built.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 
 #include <cooperative_groups.h>
@@ -68,8 +68,8 @@ __device__ __forceinline__ void copy_tile(float* tile, const float* source, int 
 // [/copy]
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-gemm_warp_specialized(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                      int M, int N, int K, float alpha, float beta) {
+    gemm_warp_specialized(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N,
+                          int K, float alpha, float beta) {
     __shared__ __align__(16) float As[STAGES][BK * BM];
     __shared__ __align__(16) float Bs[STAGES][BK * BN];
     __shared__ PipelineState state;
@@ -110,7 +110,7 @@ gemm_warp_specialized(const float* __restrict__ A, const float* __restrict__ B, 
         const float* bs = Bs[stage] + thread_col;
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            alignas(16) float a[TM], b[TN];
+            __align__(16) float a[TM], b[TN];
 #pragma unroll
             for (int i = 0; i < TM; i += 4) store4(a + i, load4(as + k * BM + i * LANES_M));
 #pragma unroll

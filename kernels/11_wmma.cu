@@ -1,5 +1,5 @@
 // Tensor cores through the WMMA API: a warp multiplies 16x16x16 fragments that it loads straight from global memory.
-// Since warp_specialized: the inner product is one warp-wide instruction on fp16 inputs; no shared memory, no barriers.
+// Changed from warp_specialized: fp16 inputs, multiplied by one warp-wide instruction; no shared memory, no barriers.
 // Block BM x BN = warps of WM x WN; a warp keeps (WM/16) x (WN/16) accumulator fragments for the whole of K.
 // Needs whole tiles (M % BM == N % BN == K % 16 == 0: the launcher pads) and 32-byte aligned A, B, C.
 
@@ -32,8 +32,8 @@ using FragB = wmma::fragment<wmma::matrix_b, FRAG, FRAG, FRAG, half, wmma::row_m
 using FragC = wmma::fragment<wmma::accumulator, FRAG, FRAG, FRAG, float>;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-gemm_wmma(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C,
-          int M, int N, int K, float alpha, float beta) {
+    gemm_wmma(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int M, int N, int K,
+              float alpha, float beta) {
     const int warp = threadIdx.x / 32;
     const size_t row = blockIdx.y * BM + warp / WARPS_N * WM;  // first row and column of this warp's tile
     const size_t col = blockIdx.x * BN + warp % WARPS_N * WN;
@@ -49,11 +49,9 @@ gemm_wmma(const half* __restrict__ A, const half* __restrict__ B, float* __restr
         FragA a[FRAGS_M];
         FragB b[FRAGS_N];
 #pragma unroll
-        for (int m = 0; m < FRAGS_M; ++m)
-            wmma::load_matrix_sync(a[m], A + (row + m * FRAG) * K + k, K);
+        for (int m = 0; m < FRAGS_M; ++m) wmma::load_matrix_sync(a[m], A + (row + m * FRAG) * K + k, K);
 #pragma unroll
-        for (int n = 0; n < FRAGS_N; ++n)
-            wmma::load_matrix_sync(b[n], B + size_t(k) * N + col + n * FRAG, N);
+        for (int n = 0; n < FRAGS_N; ++n) wmma::load_matrix_sync(b[n], B + size_t(k) * N + col + n * FRAG, N);
         // [/load]
 
         // [compute]
@@ -75,8 +73,7 @@ gemm_wmma(const half* __restrict__ A, const half* __restrict__ B, float* __restr
             wmma::fill_fragment(old, 0.0f);
             if (beta != 0.0f) wmma::load_matrix_sync(old, tile, N, wmma::mem_row_major);
 #pragma unroll
-            for (int i = 0; i < old.num_elements; ++i)
-                old.x[i] = alpha * acc[m][n].x[i] + beta * old.x[i];
+            for (int i = 0; i < old.num_elements; ++i) old.x[i] = alpha * acc[m][n].x[i] + beta * old.x[i];
             wmma::store_matrix_sync(tile, old, N, wmma::mem_row_major);
         }
     // [/store]

@@ -1,5 +1,5 @@
 // One warp, one instruction: mma.sync on registers that each lane loads by hand, so that who holds what is in the open.
-// Since wmma_async: down to one 16x8 tile a warp, and slower for it: it is here to be read before mma_sync, not run.
+// Changed from wmma_async: one 16x8 tile per warp, and slower for it: here to be read before mma_sync, not run.
 // gemm_mma_atoms uses m16n8k16; atom_* multiply one tile each: m8n8k4 (Volta, four at once), m16n8k8 tf32, m16n8k16.
 // gemm_mma_atoms needs M % 16 == N % 8 == K % 16 == 0 (the launcher pads); the tf32 atom needs sm_80.
 
@@ -7,9 +7,7 @@
 
 #include "ptx.cuh"
 
-__device__ unsigned pack(half low, half high) {
-    return unsigned(__half_as_ushort(high)) << 16 | __half_as_ushort(low);
-}
+__device__ unsigned pack(half low, half high) { return unsigned(__half_as_ushort(high)) << 16 | __half_as_ushort(low); }
 
 // [m16n8k16]
 // PTX ISA 9.7.14.5.8. A (16 x 16): register r holds row group + 8 * (r % 2), columns 2 * pair + 8 * (r / 2) and +1.
@@ -48,8 +46,8 @@ __device__ void store_16x8(float* C, const float (&acc)[4], int ldc, float alpha
 // C = alpha * A * B + beta * C, all row-major: block (x, y) is one warp with the 16 x 8 tile at (16 y, 8 x).
 // [compute]
 extern "C" __global__ void __launch_bounds__(32)
-gemm_mma_atoms(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C,
-               int M, int N, int K, float alpha, float beta) {
+    gemm_mma_atoms(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int M, int N, int K,
+                   float alpha, float beta) {
     A += size_t(blockIdx.y) * 16 * K;
     B += blockIdx.x * 8;
     C += size_t(blockIdx.y) * 16 * N + blockIdx.x * 8;
@@ -67,7 +65,7 @@ gemm_mma_atoms(const half* __restrict__ A, const half* __restrict__ B, float* __
 
 // One m16n8k16: A (16, 16) row-major, B (16, 8) column-major ("TN"), C (16, 8) row-major.
 extern "C" __global__ void __launch_bounds__(32)
-atom_m16n8k16(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C) {
+    atom_m16n8k16(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C) {
     float acc[4] = {};
     unsigned a[4], b[2];
     load_a_16x16(a, A, 16);
@@ -80,7 +78,7 @@ atom_m16n8k16(const half* __restrict__ A, const half* __restrict__ B, float* __r
 // [m16n8k8]
 #if __CUDA_ARCH__ >= 800
 extern "C" __global__ void __launch_bounds__(32)
-atom_m16n8k8_tf32(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
+    atom_m16n8k8_tf32(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
     const int group = threadIdx.x / 4, pair = threadIdx.x % 4;
     float acc[4] = {};
     unsigned a[4], b[2];
@@ -98,10 +96,10 @@ atom_m16n8k8_tf32(const float* __restrict__ A, const float* __restrict__ B, floa
 // A (4, 8, 4) each column-major, B (4, 4, 8) each row-major ("NT"), C (4, 8, 8) each row-major.
 // [m8n8k4]
 extern "C" __global__ void __launch_bounds__(32)
-atom_m8n8k4_nt(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C) {
+    atom_m8n8k4_nt(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C) {
     const int quad_pair = threadIdx.x % 16 / 4;
-    const int k = threadIdx.x % 4;             // the column of A, and row of B, that this lane holds ...
-    const int first = threadIdx.x / 16 * 4;    // ... and the first of its four rows of A, columns of B
+    const int k = threadIdx.x % 4;           // the column of A, and row of B, that this lane holds ...
+    const int first = threadIdx.x / 16 * 4;  // ... and the first of its four rows of A, columns of B
     const half* a_four = A + quad_pair * 32 + k * 8 + first;
     const half* b_four = B + quad_pair * 32 + k * 8 + first;
     const unsigned a[2] = {pack(a_four[0], a_four[1]), pack(a_four[2], a_four[3])};

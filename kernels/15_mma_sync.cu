@@ -1,6 +1,6 @@
 // mma_sync: ldmatrix brings 8x8 matrices from shared memory straight into the registers where mma.sync wants them.
-// Since mma_atoms: shared memory in between, each lane choosing the row it addresses. Slower than wmma_async, whose tiles
-// are larger and rows padded; here to begin again from a small warp tile, with conflicts, and take both up one by one.
+// Changed from mma_atoms: shared memory in between, each lane choosing the row it addresses. Slower than wmma_async, with
+// larger tiles and padded rows; here to begin again from a small warp tile, with conflicts, and mend both one by one.
 // Block BM x BN x BK, warp 16 x 32 (four 16 x 8 mma), double-buffered with cp.async; rows of 64 bytes (panels of 32
 // columns): 4-way conflicts. Whole tiles (its launcher pads); sm_75 through ptx.cuh.
 #include "epilogue.cuh"
@@ -16,19 +16,19 @@
 constexpr int BK = 32;
 constexpr int WM = 16, WN = 32;
 constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
-constexpr int ROW_BYTES = 64;  // pitch of a shared row: 32 halves
-constexpr int A_BYTES = BM * ROW_BYTES;            // As: BM rows of BK = 32 halves
-constexpr int PANEL_BYTES = BK * ROW_BYTES;        // Bs: BN / 32 panels, each BK rows of 32 halves
+constexpr int PITCH = 64;                // bytes from a shared row to the next: 32 halves
+constexpr int A_BYTES = BM * PITCH;      // As: BM rows of BK = 32 halves
+constexpr int PANEL_BYTES = BK * PITCH;  // Bs: BN / 32 panels, each BK rows of 32 halves
 constexpr int STAGE_BYTES = A_BYTES + BN / 32 * PANEL_BYTES;
 
 // [layout]
 // Byte offset of 16-byte chunk `chunk` (8 halves) of row `row` in a shared panel: rows of 64 bytes, one after another.
-__device__ __forceinline__ int panel_offset(int row, int chunk) { return row * ROW_BYTES + chunk * 16; }
+__device__ __forceinline__ int panel_offset(int row, int chunk) { return row * PITCH + chunk * 16; }
 // [/layout]
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm_mma_sync(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int M, int N, int K,
-              float alpha, float beta) {
+                  float alpha, float beta) {
     __shared__ __align__(128) unsigned char shared[2 * STAGE_BYTES];
     const unsigned shared0 = shared_address(shared);
     const int lane = threadIdx.x % 32;
@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     static_assert(BM % A_ROW_STEP == 0 && BK % B_ROW_STEP == 0, "every thread copies whole chunks");
     auto load = [&](int stage, int k0) {
         const unsigned As = shared0 + stage * STAGE_BYTES, Bs = As + A_BYTES + b_chunk / 4 * PANEL_BYTES;
-        const half* a_source = A + static_cast<long long>(block_row + a_row) * K + k0 + a_chunk * 8;
-        const half* b_source = B + static_cast<long long>(k0 + b_row) * N + block_col + b_chunk * 8;
+        const half* a_source = A + size_t(block_row + a_row) * K + k0 + a_chunk * 8;
+        const half* b_source = B + size_t(k0 + b_row) * N + block_col + b_chunk * 8;
 #pragma unroll
         for (int row = 0; row < BM; row += A_ROW_STEP, a_source += A_ROW_STEP * K)
             cp_async<16>(As + panel_offset(a_row + row, a_chunk), a_source);

@@ -1,6 +1,6 @@
 // mma_tiled: the same instructions, a 64 x 64 warp tile: every fragment that ldmatrix brings is used in four or
 // eight mma instead of two or four, and all 128 partial sums of a lane stay in registers for the whole product.
-// Since mma_sync: loops over M_ATOMS x N_ATOMS around the mma; 16 times the work per fragment loaded grows fourfold.
+// Changed from mma_sync: loops over M_ATOMS x N_ATOMS around the mma: 8 times the products from 8/3 times the ldmatrix.
 // Tiles: block BM x BN x BK, warp WM x WN, instruction 16 x 8 x 16, double-buffered with cp.async.
 // Needs M, N, K in whole tiles (its launcher pads); sm_75 through ptx.cuh.
 #include "epilogue.cuh"
@@ -24,21 +24,21 @@
 
 constexpr int BK = 32;
 constexpr int THREADS = 32 * (BM / WM) * (BN / WN);
-constexpr int ROW_BYTES = 64;  // pitch of a shared row: 32 halves
-constexpr int A_BYTES = BM * ROW_BYTES;            // As: BM rows of BK = 32 halves
-constexpr int PANEL_BYTES = BK * ROW_BYTES;        // Bs: BN / 32 panels, each BK rows of 32 halves
+constexpr int PITCH = 64;                // bytes from a shared row to the next: 32 halves
+constexpr int A_BYTES = BM * PITCH;      // As: BM rows of BK = 32 halves
+constexpr int PANEL_BYTES = BK * PITCH;  // Bs: BN / 32 panels, each BK rows of 32 halves
 constexpr int STAGE_BYTES = A_BYTES + BN / 32 * PANEL_BYTES;
 constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8;
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 32 == 0, "tiles must nest");
 
 // [layout]
 // Byte offset of 16-byte chunk `chunk` (8 halves) of row `row` in a shared panel: rows of 64 bytes, one after another.
-__device__ __forceinline__ int panel_offset(int row, int chunk) { return row * ROW_BYTES + chunk * 16; }
+__device__ __forceinline__ int panel_offset(int row, int chunk) { return row * PITCH + chunk * 16; }
 // [/layout]
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     gemm_mma_tiled(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int M, int N, int K,
-               float alpha, float beta) {
+                   float alpha, float beta) {
     __shared__ __align__(128) unsigned char shared[2 * STAGE_BYTES];
     const unsigned shared0 = shared_address(shared);
     const int lane = threadIdx.x % 32;
@@ -55,8 +55,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     static_assert(BM % A_ROW_STEP == 0 && BK % B_ROW_STEP == 0, "every thread copies whole chunks");
     auto load = [&](int stage, int k0) {
         const unsigned As = shared0 + stage * STAGE_BYTES, Bs = As + A_BYTES + b_chunk / 4 * PANEL_BYTES;
-        const half* a_source = A + static_cast<long long>(block_row + a_row) * K + k0 + a_chunk * 8;
-        const half* b_source = B + static_cast<long long>(k0 + b_row) * N + block_col + b_chunk * 8;
+        const half* a_source = A + size_t(block_row + a_row) * K + k0 + a_chunk * 8;
+        const half* b_source = B + size_t(k0 + b_row) * N + block_col + b_chunk * 8;
 #pragma unroll
         for (int row = 0; row < BM; row += A_ROW_STEP, a_source += A_ROW_STEP * K)
             cp_async<16>(As + panel_offset(a_row + row, a_chunk), a_source);

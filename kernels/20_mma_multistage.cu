@@ -1,7 +1,7 @@
 // mma_multistage: everything at once. One block a multiprocessor stays for the whole product and walks its tiles as one
 // stream of k-steps, so that copies for the next tile are in flight while the last one is being stored.
-// Since mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, loads dosed between the mma,
-// tiles in an order that suits L2, guarded edges, fp32 or fp16 output (-DHALF_OUTPUT=1).
+// Changed from mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, loads dosed between
+// the mma, tiles in an order that suits L2, guarded edges, fp32 or fp16 output (-DHALF_OUTPUT=1).
 // Tiles: block BM x BN x BK, warp WM x WN, mma 16 x 8 x 16. K and N in multiples of 8 (16-byte rows).
 #include "epilogue.cuh"
 #include "ptx.cuh"
@@ -46,10 +46,11 @@ constexpr int STAGE_BYTES = A_BYTES + BK * BN * 2;
 constexpr int M_ATOMS = WM / 16;
 constexpr int N_ATOMS = WN / 8;
 constexpr int K_ATOMS = BK / 16;
-constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // ldmatrix.x4 for one k
+constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;                            // ldmatrix.x4 for one k
 constexpr int A_ROW_STEP = THREADS / A_CHUNKS, A_COPIES = BM / A_ROW_STEP;  // rows and copies of one thread
 constexpr int B_ROW_STEP = THREADS / B_CHUNKS, B_COPIES = BK / B_ROW_STEP;
 constexpr int COPIES = A_COPIES + B_COPIES;
+constexpr int LOAD_ROWS = M_ATOMS > 1 ? M_ATOMS / 2 : 1;  // rows of mma that share out the next k's ldmatrix
 static_assert(A_CHUNKS == 4 || A_CHUNKS == 8, "rows of As are 64 or 128 bytes");
 static_assert(B_CHUNKS >= 8 && N_ATOMS % 2 == 0 && BM % WM == 0 && BN % WN == 0, "tiles must nest");
 static_assert(A_ROW_STEP % 8 == 0 && B_ROW_STEP % 8 == 0, "all copies of a thread share one swizzle mask");
@@ -62,9 +63,7 @@ __device__ __forceinline__ int a_offset(int row, int chunk) {
     const int mask = A_CHUNKS == 8 ? row & 7 : row / 2 & 3;
     return (row * A_CHUNKS + (chunk ^ mask)) * 16;
 }
-__device__ __forceinline__ int b_offset(int row, int chunk) {
-    return (row * B_CHUNKS + (chunk ^ (row & 7))) * 16;
-}
+__device__ __forceinline__ int b_offset(int row, int chunk) { return (row * B_CHUNKS + (chunk ^ (row & 7))) * 16; }
 // [/swizzle]
 
 // [raster]
@@ -78,6 +77,8 @@ __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_
     col = tile % per_group / rows * BN;
 }
 // [/raster]
+
+__device__ __forceinline__ int stage_after(int stage) { return stage + 1 == STAGES ? 0 : stage + 1; }
 
 // The element `rows` rows further down. One instruction where it is used: a pointer kept for every copy costs registers,
 // and one pointer moved from copy to copy holds the warp until the copy before has been issued.
@@ -109,27 +110,28 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const half *a_source = A, *b_source = B;
     int load_tile = blockIdx.x - gridDim.x, load_k = K, load_stage = STAGES - 1;
     int rows_inside, columns_inside, a_inside, b_inside;
-    auto load_begin = [&] {  // the next k-step: where it comes from, how much of it is inside, and which stage it fills
+    auto copy_next_step = [&] {  // where the next k-step comes from, how much of it is inside, and which stage it fills
         a_source += BK;
-        b_source += static_cast<long long>(BK) * N;
+        b_source += size_t(BK) * N;
         if (load_k >= K) {
             load_k = 0;
             load_tile += gridDim.x;
             int row, col;
             tile_position(min(load_tile, tiles - 1), tile_rows, tile_cols, row, col);
-            a_source = A + static_cast<long long>(row + a_row) * K + a_col;
-            b_source = B + static_cast<long long>(b_row) * N + col + b_col;
+            a_source = A + size_t(row + a_row) * K + a_col;
+            b_source = B + size_t(b_row) * N + col + b_col;
             rows_inside = load_tile < tiles ? M - row - a_row : 0;  // past the last tile, nothing is
             columns_inside = load_tile < tiles ? N - col - b_col : 0;
         }
         a_inside = load_k + a_col < K ? rows_inside : 0;
         b_inside = columns_inside > 0 ? K - load_k - b_row : 0;
         load_k += BK;
-        load_stage = load_stage + 1 == STAGES ? 0 : load_stage + 1;
+        load_stage = stage_after(load_stage);
     };
-    auto load_part = [&](int part) {  // one K_ATOMS-th of this thread's copies for a k-step
+    auto copy_part = [&](int part) {  // dose `part` of K_ATOMS of this thread's copies for that k-step
+        const int first = part * COPIES / K_ATOMS, end = (part + 1) * COPIES / K_ATOMS;
 #pragma unroll
-        for (int i = part * COPIES / K_ATOMS; i < (part + 1) * COPIES / K_ATOMS; ++i) {
+        for (int i = first; i < end; ++i) {
             const int row = i < A_COPIES ? i * A_ROW_STEP : (i - A_COPIES) * B_ROW_STEP;
             if (i < A_COPIES)
                 cp_async<16>(a_target + load_stage * STAGE_BYTES + row * BK * 2, rows_below(a_source, row, K),
@@ -151,58 +153,65 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int n = 0; n < N_ATOMS / 2; ++n)
         b_address[n] = stage0 + A_BYTES + b_offset(lane % 16, warp_col / 8 + 2 * n + lane / 16);
     unsigned a[2][M_ATOMS][4], b[2][N_ATOMS / 2][4];
-    auto load_fragment = [&](int buffer, int stage, int k, int i) {  // B first: the first row of atoms needs it all
+    int stage = 0;
+    auto load_fragment = [&](int k, int i) {  // B first: the first row of atoms needs it all
         if (i < N_ATOMS / 2)
-            ldmatrix_x4_trans(b[buffer][i], b_address[i] + stage * STAGE_BYTES + k * 16 * BN * 2);
+            ldmatrix_x4_trans(b[k % 2][i], b_address[i] + stage * STAGE_BYTES + k % K_ATOMS * 16 * BN * 2);
         else
-            ldmatrix_x4(a[buffer][i - N_ATOMS / 2],
-                        a_address[k] + stage * STAGE_BYTES + (i - N_ATOMS / 2) * 16 * BK * 2);
+            ldmatrix_x4(a[k % 2][i - N_ATOMS / 2],
+                        a_address[k % K_ATOMS] + stage * STAGE_BYTES + (i - N_ATOMS / 2) * 16 * BK * 2);
+    };
+    auto load_fragments = [&](int k, int part) {  // dose `part` of LOAD_ROWS of the ldmatrix for k
+        const int first = part * FRAGMENTS / LOAD_ROWS, end = (part + 1) * FRAGMENTS / LOAD_ROWS;
+#pragma unroll
+        for (int i = first; i < end; ++i) load_fragment(k, i);
     };
     // [/fragments]
+
+    float acc[M_ATOMS][N_ATOMS][4] = {};
+    auto multiply_row = [&](int k, int m) {  // row m of this warp's atoms
+#pragma unroll
+        for (int n = 0; n < N_ATOMS; ++n)
+            mma_m16n8k16(acc[m][n], a[k % 2][m], b[k % 2][n / 2][n % 2 * 2], b[k % 2][n / 2][n % 2 * 2 + 1]);
+    };
 
     // [prologue]
 #pragma unroll
     for (int step = 0; step < STAGES - 1; ++step) {
-        load_begin();
+        copy_next_step();
 #pragma unroll
-        for (int part = 0; part < K_ATOMS; ++part) load_part(part);
+        for (int part = 0; part < K_ATOMS; ++part) copy_part(part);
         cp_async_commit();
     }
     cp_async_wait<STAGES - 2>();
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < FRAGMENTS; ++i) load_fragment(0, 0, 0, i);
+    for (int part = 0; part < LOAD_ROWS; ++part) load_fragments(0, part);
     // [/prologue]
 
     // [compute]
-    // Before the first half of the rows of mma, the ldmatrix for the next k; before the last, copies for a later k-step:
-    // small doses, so that no queue fills and holds the warp, and the two kinds apart (sm_90 pays for each change).
-    int stage = 0;
-    float acc[M_ATOMS][N_ATOMS][4] = {};
+    // While a warp multiplies k, the fragments of k + 1 come from shared memory, and copies of the k-step STAGES - 1
+    // ahead are on their way from global memory. Both are issued in small doses between the rows of mma, so that no queue
+    // fills and holds the warp, and apart from each other: sm_90 pays for each change from one kind to the other.
+    auto multiply = [&](int k, bool copies) {
+#pragma unroll
+        for (int m = 0; m < M_ATOMS; ++m) {
+            if (m < LOAD_ROWS) load_fragments(k + 1, m);   // before the first half of the rows
+            if (copies && m == M_ATOMS - 1) copy_part(k);  // before the last
+            multiply_row(k, m);
+        }
+    };
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         for (int k_step = 0; k_step < K; k_step += BK) {
-            load_begin();
+            copy_next_step();
 #pragma unroll
-            for (int k = 0; k < K_ATOMS; ++k) {
-                if (k == K_ATOMS - 1) {
-                    load_part(k);
-                    cp_async_commit();
-                    cp_async_wait<STAGES - 2>();  // this thread's part of the next stage has landed;
-                    __syncthreads();              // everybody's has, and everybody has read all of this stage
-                    stage = stage + 1 == STAGES ? 0 : stage + 1;
-                }
-#pragma unroll
-                for (int m = 0; m < M_ATOMS; ++m) {
-                    constexpr int HALF = M_ATOMS > 1 ? M_ATOMS / 2 : 1;
-#pragma unroll
-                    for (int i = m * FRAGMENTS / HALF; m < HALF && i < (m + 1) * FRAGMENTS / HALF; ++i)
-                        load_fragment((k + 1) % 2, stage, (k + 1) % K_ATOMS, i);
-                    if (m == M_ATOMS - 1 && k < K_ATOMS - 1) load_part(k);
-#pragma unroll
-                    for (int n = 0; n < N_ATOMS; ++n)
-                        mma_m16n8k16(acc[m][n], a[k % 2][m], b[k % 2][n / 2][n % 2 * 2], b[k % 2][n / 2][n % 2 * 2 + 1]);
-                }
-            }
+            for (int k = 0; k < K_ATOMS - 1; ++k) multiply(k, true);
+            copy_part(K_ATOMS - 1);
+            cp_async_commit();
+            cp_async_wait<STAGES - 2>();  // this thread's part of the next stage has landed;
+            __syncthreads();              // everybody's has, and everybody has read all of this stage
+            stage = stage_after(stage);   // from here on, fragments come from the next one
+            multiply(K_ATOMS - 1, false);
         }
         // [/compute]
 

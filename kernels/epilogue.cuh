@@ -3,15 +3,15 @@
 #pragma once
 #include <cuda_fp16.h>
 
-__device__ __forceinline__ float4 load_four(const float* c) { return *reinterpret_cast<const float4*>(c); }
-__device__ __forceinline__ float4 load_four(const half* c) {
+__device__ __forceinline__ float4 load4(const float* c) { return *reinterpret_cast<const float4*>(c); }
+__device__ __forceinline__ float4 load4(const half* c) {
     const uint2 bits = *reinterpret_cast<const uint2*>(c);
     const float2 low = __half22float2(reinterpret_cast<const half2&>(bits.x));
     const float2 high = __half22float2(reinterpret_cast<const half2&>(bits.y));
     return make_float4(low.x, low.y, high.x, high.y);
 }
-__device__ __forceinline__ void store_four(float* c, float4 v) { *reinterpret_cast<float4*>(c) = v; }
-__device__ __forceinline__ void store_four(half* c, float4 v) {
+__device__ __forceinline__ void store4(float* c, float4 v) { *reinterpret_cast<float4*>(c) = v; }
+__device__ __forceinline__ void store4(half* c, float4 v) {
     const half2 low = __floats2half2_rn(v.x, v.y), high = __floats2half2_rn(v.z, v.w);
     *reinterpret_cast<uint2*>(c) =
         make_uint2(reinterpret_cast<const unsigned&>(low), reinterpret_cast<const unsigned&>(high));
@@ -35,11 +35,11 @@ __device__ __forceinline__ void store_atoms(Out* C, int M, int N, int row, int c
         float4 v = odd ? make_float4(x, y, right[i], right[i + 1]) : make_float4(left[i], left[i + 1], x, y);
         v = make_float4(alpha * v.x, alpha * v.y, alpha * v.z, alpha * v.w);
         if (r >= M || col >= N) continue;
-        Out* target = C + static_cast<long long>(r) * N + col;
+        Out* target = C + size_t(r) * N + col;
         if (beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
-            const float4 old = load_four(target);
+            const float4 old = load4(target);
             v = make_float4(v.x + beta * old.x, v.y + beta * old.y, v.z + beta * old.z, v.w + beta * old.w);
         }
-        store_four(target, v);
+        store4(target, v);
     }
 }

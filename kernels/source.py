@@ -12,7 +12,9 @@ from .rungs import Rung, find
 MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
 COMMENT = re.compile(r"^(\s*// )")
 ONE_LINER = re.compile(r"^(\s*)(\w.*\)) \{ (.*;) \}$")
+LOOP = re.compile(r"^(\s*)(for \([^;]*;[^;]*;.*?\)) (\w[^;]*;)$")
 WIDTH = 92  # characters that a page shows side by side
+KEPT = "\N{NO-BREAK SPACE}"
 
 
 def source(rung: str | Rung, part: str | None = None) -> str:
@@ -38,8 +40,8 @@ def source(rung: str | Rung, part: str | None = None) -> str:
 def listing(text: str) -> str:
     """Source dedented, directives standing with what they direct, and comments wrapped to WIDTH.
 
-    A comment that makes its line too long goes above it, and a function of one line that is too
-    long takes three. No other code is broken.
+    A comment that makes its line too long goes above it; a function of one line that is too long
+    takes three, a loop two; an entry point's parameters are broken anew. No other code is broken.
     """
     lines = text.splitlines()
     for at in reversed(range(len(lines) - 1)):
@@ -47,7 +49,7 @@ def listing(text: str) -> str:
             below = next((line for line in lines[at + 1 :] if line.strip()), "")
             lines[at] = " " * (len(below) - len(below.lstrip())) + lines[at]
     shown: list[str] = []
-    for line in textwrap.dedent("\n".join(lines)).splitlines():
+    for line in _parameters_broken(textwrap.dedent("\n".join(lines)).splitlines()):
         code, beside, comment = line.partition("  // ")
         if len(line) > WIDTH and beside and code.strip():
             indent = code[: len(code) - len(code.lstrip())]
@@ -55,6 +57,9 @@ def listing(text: str) -> str:
         elif len(line) > WIDTH and (function := ONE_LINER.match(line)):
             indent, head, body = function.groups()
             shown += [f"{indent}{head} {{", f"{indent}    {body}", f"{indent}}}"]
+        elif len(line) > WIDTH and (loop := LOOP.match(line)):
+            indent, head, body = loop.groups()
+            shown += [f"{indent}{head}", f"{indent}    {body}"]
         else:
             shown.append(line)
     return "\n".join(_wrapped(shown)) + "\n"
@@ -122,20 +127,29 @@ def diff(a: str | Rung, b: str | Rung, part: str | None = None, context: int = 2
 
 
 def _body(text: str, entry: str) -> list[str]:
-    """Lines below the header comment; the entry point's own name, and the indent that follows from
-    it, left out.
+    """Lines below the header comment; the entry point's own name left out, and its parameters broken
+    anew, since where they break follows from the name.
     """
     lines = text.splitlines()
     while lines and (lines[0].startswith("//") or not lines[0].strip()):
         lines.pop(0)
-    body, indent = [], ""
-    for line in lines:
-        if f"{entry}(" in line:
-            indent = " " * line.index("(", line.index(entry))
-            line = line.replace(f"{entry}(", "gemm(")
-        elif indent and line.startswith(indent):
-            line = "     " + line.lstrip()
+    return _parameters_broken(lines, entry, "gemm")
+
+
+def _parameters_broken(lines: list[str], entry: str = r"\w+", name: str | None = None) -> list[str]:
+    """The lines with the parameters of entry points, called `name` if given, broken at WIDTH."""
+    found, signature = [], []
+    for before, line in zip(["", *lines], lines, strict=False):
+        begins = before.lstrip().startswith('extern "C"') and re.match(rf"\s*{entry}\(", line)
+        if signature or begins:
+            signature.append(line.strip())
+            if ")" in line:
+                head, _, parameters = " ".join(signature).partition("(")
+                head = f"    {name or head}("
+                whole = re.sub(r"(?<!,) ", KEPT, parameters)  # a line ends after a comma only
+                wrapped = textwrap.wrap(head + whole, WIDTH, subsequent_indent=" " * len(head))
+                found += [line.replace(KEPT, " ") for line in wrapped]
+                signature = []
         else:
-            indent = ""
-        body.append(line)
-    return body
+            found.append(line)
+    return found

@@ -18,11 +18,10 @@ from emulator import errors
 from kernels.build import DEFAULT_ARCH
 from kernels.launch import prepare_on_gpu
 from kernels.machine import choose
-from kernels.rungs import FOLDER as RUNG_FOLDER
 
 from .cases import ceil_div, poisoned, unwritten
 from .diagnose import findings
-from .exercise import Case, Product
+from .exercise import FOLDER, Case, Product
 from .includes import INCLUDE, for_kernels
 from .judge import STOPPED, explain_error, explain_hazards, try_launch
 
@@ -190,7 +189,7 @@ def _read(source: str | Path) -> tuple[str, str]:
         return source, "lab3.cu"
     path = Path(source)
     if not path.exists():
-        path = RUNG_FOLDER / path
+        path = FOLDER / "cuda" / path
     return path.read_text(), path.name
 
 

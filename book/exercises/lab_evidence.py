@@ -81,7 +81,7 @@ def executed(done: LabRun, *opcodes: str) -> dict[str, int]:
     return {op: sum(row.warps for row in done.trace.rows(op)) for op in opcodes}
 
 
-LADDER = ("12_wmma_shared.cu", "13_wmma_async.cu")
+LADDER = ("lab_part_a.cu", "lab_part_b.cu")
 EVENTS = {
     "cp.async.wait": "consumer_wait: this thread's copies of the tile have landed",
     "bar": "__syncthreads",

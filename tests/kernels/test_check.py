@@ -87,7 +87,7 @@ WRONG = {
         "mma_swizzled",
         (129, 100, 70),
         "panel_offset(a_row + row, a_chunk)",
-        "(a_row + row) * ROW_BYTES + a_chunk * 16",
+        "(a_row + row) * PITCH + a_chunk * 16",
     ),
     "a fragment not transposed": (
         "mma_swizzled",

@@ -126,7 +126,7 @@ def test_what_a_part_says_is_what_the_file_says():
         for name, text in parts(rung.path.read_text()).items():
             assert code(source(rung, name)) == code(text), (rung.name, name)
     shown = source("mma_swizzled", "layout")
-    assert "\n    return row * ROW_BYTES" in shown and max(map(len, shown.splitlines())) <= WIDTH
+    assert "\n    return row * PITCH" in shown and max(map(len, shown.splitlines())) <= WIDTH
 
 
 def test_marks_must_pair():

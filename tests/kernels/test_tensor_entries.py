@@ -1,4 +1,4 @@
-"""The entry points of the tensor-core rungs that are not GEMMs of the ladder: single atoms, and the lab's kernels."""
+"""The entry points of the tensor-core rungs that are not GEMMs of the ladder: single atoms."""
 
 import numpy as np
 import pytest
@@ -45,26 +45,3 @@ def test_atom_m8n8k4_is_four_products_one_for_each_quad_pair(arch):
     C = np.full((4, 8, 8), np.nan, np.float32)
     run(ATOMS, "atom_m8n8k4_nt", (1,), (32,), [A, B, C], arch=arch)
     np.testing.assert_allclose(C, A.astype(float).swapaxes(1, 2) @ B.astype(float), atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "file,entry,rows,shared_bytes",
-    [
-        ("12_wmma_shared.cu", "_Z14gemm_wmma_smemPK6__halfS1_Pfiii", 16, (16 * 16 + 16 * 64) * 2),
-        (
-            "13_wmma_async.cu",
-            "_Z15gemm_wmma_asyncPK6__halfS1_Pfiii",
-            32,
-            2 * (32 * 16 + 16 * 64) * 2,
-        ),
-    ],
-)
-@pytest.mark.parametrize("arch", [75, 80])
-def test_the_lab_kernels_take_the_lab_launch(file, entry, rows, shared_bytes, arch):
-    rng = np.random.default_rng()
-    M, K, N = 96, 80, 192
-    A, B, C = halves(rng, M, K), halves(rng, K, N), np.full((M, N), np.nan, np.float32)
-    sizes = [np.int32(M), np.int32(K), np.int32(N)]
-    grid = ((N + 63) // 64, (M + rows - 1) // rows)
-    run(file, entry, grid, (128,), [A, B, C, *sizes], shared_bytes, arch)
-    np.testing.assert_allclose(C, A.astype(float) @ B.astype(float), atol=1e-2)

@@ -8,7 +8,8 @@ import pytest
 
 import kernels
 from book.exercises import lab, lab_evidence
-from book.exercises.exercise import Exercise
+from book.exercises.exercise import FOLDER, Exercise
+from kernels.launch import launch
 
 LAB = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
 GIVEN_OUTPUT = """\
@@ -113,7 +114,7 @@ def test_an_access_outside_stops_with_its_line():
 
 
 def test_a_missing_kernel_is_named():
-    report = lab.run("12_wmma_shared.cu", size=64, machine="emulator")
+    report = lab.run("lab_part_a.cu", size=64, machine="emulator")
     assert "there is no kernel gemm_wmma_async" in str(report)
 
 
@@ -149,3 +150,28 @@ def test_evidence_for_the_report():
     assert "race" in " ".join(
         lab.run(lab_evidence.without_the_wait(), size=64, machine="emulator").advice
     )
+
+
+@pytest.mark.parametrize(
+    "file,entry,rows,shared_bytes",
+    [
+        ("lab_part_a.cu", "_Z14gemm_wmma_smemPK6__halfS1_Pfiii", 16, (16 * 16 + 16 * 64) * 2),
+        (
+            "lab_part_b.cu",
+            "_Z15gemm_wmma_asyncPK6__halfS1_Pfiii",
+            32,
+            2 * (32 * 16 + 16 * 64) * 2,
+        ),
+    ],
+)
+@pytest.mark.parametrize("arch", [75, 80])
+def test_the_lab_kernels_take_the_lab_launch(file, entry, rows, shared_bytes, arch):
+    rng = np.random.default_rng()
+    M, K, N = 96, 80, 192
+    A, B = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
+    C = np.full((M, N), np.nan, np.float32)
+    sizes = [np.int32(M), np.int32(K), np.int32(N)]
+    grid = ((N + 63) // 64, (M + rows - 1) // rows)
+    built = kernels.build(FOLDER / "cuda" / file, arch=arch)
+    launch(built, entry, grid, (128,), [A, B, C, *sizes], shared_bytes, machine="emulator")
+    np.testing.assert_allclose(C, A.astype(float) @ B.astype(float), atol=1e-2)
