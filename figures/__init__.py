@@ -15,6 +15,7 @@ to accesses draws them one below the other):
 
 From sources, macros and layouts:
 
+    cuda(source("naive"))                                    a listing, highlighted
     diff_source(before, after, ("naive", "tiled"), context=2)
     tile_picture({"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 4}, atom=None, name="warp_tiled")
     fragment(SM80_16x8x16_F32F16F16F32_TN, operands="ABC", lane=None)     who holds what of an MMA

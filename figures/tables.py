@@ -66,8 +66,6 @@ class Table(Shown):
         framed = framed.replace(
             '<div class="gl-scroll">', '<div class="gl-scroll" tabindex="0">', 1
         )
-        if not self.title:
-            framed = framed.replace('<p class="gl-title"></p>', "", 1)
         details = f'<details class="gl-columns"><summary>What the columns mean</summary><dl>{meanings}</dl></details>'
         return framed.replace("</figure>", f"{details if explained else ''}</figure>")
 
