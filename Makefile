@@ -20,6 +20,11 @@ SITE := _build/html/index.html
 ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 # A page is narrower than an editor, so chapters have a line length of their own.
 NOTEBOOKS := --config book/notebooks.toml book
+CUDA := $(wildcard kernels/*.cu kernels/*.cuh measure/cuda/*.cu measure/cuda/*.cuh book/exercises/cuda/*.cu)
+CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
+# From npm, where Node.js is there. Pinned, so that a newer version does not find what this one did not.
+PRETTIER := npx --yes prettier@3.10.1
+OXLINT := npx --yes oxlint@1.94.0
 
 .DEFAULT_GOAL := help
 .PHONY: help book live chapters serve lab test lint compile record counters picture format setup-cells clean
@@ -75,6 +80,11 @@ lint: $(READY)
 	@$(PY) -m ruff format --check .
 	@$(PY) -m ruff check $(NOTEBOOKS)
 	@$(PY) -m ruff format --check $(NOTEBOOKS)
+	@$(PY) -c 'import clang_format' 2>/dev/null || { echo "clang-format is missing: pip install -r requirements.txt" >&2; exit 1; }
+	@$(CLANG_FORMAT) --dry-run -Werror $(CUDA)
+	@if ! command -v npx >/dev/null; then echo "JavaScript was not linted: there is no Node.js here"; \
+	elif ! $(PRETTIER) --version >/dev/null 2>&1; then echo "JavaScript was not linted: npm cannot fetch prettier here"; \
+	else $(PRETTIER) --log-level warn --check figures/js && $(OXLINT) --quiet figures/js; fi
 	@$(PY) -m codespell_lib book kernels measure emulator figures tests *.md
 
 compile: $(READY)  ## compile every kernel for every GPU it supports
@@ -83,6 +93,7 @@ compile: $(READY)  ## compile every kernel for every GPU it supports
 record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store both
 	@$(PY) -m measure record
 	@$(PY) -m measure first-call
+	@$(PY) -m measure readme
 	@$(PY) -m book.exercises.lab_evidence
 	@$(PY) -m book.picture
 	@GEMM_TIMES=recorded $(PY) -m book.chapters run
@@ -98,11 +109,13 @@ counters: $(READY)  ## on a GPU with ncu and compute-sanitizer: what they say of
 picture: $(READY)  ## draw the README's picture from the recorded results
 	@$(PY) -m book.picture
 
-format: $(READY)  ## put Python, in files and in chapters, into the project's format
+format: $(READY)  ## put Python, CUDA and, with Node.js, JavaScript into the project's format
 	@$(PY) -m ruff check --fix --quiet . || true
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix --quiet $(NOTEBOOKS) || true
 	@$(PY) -m ruff format $(NOTEBOOKS)
+	@$(CLANG_FORMAT) -i $(CUDA)
+	@if command -v npx >/dev/null; then $(PRETTIER) --log-level warn --write figures/js; fi
 
 setup-cells: $(READY)  ## put the set-up cell, with the address in _config.yml, into every chapter
 	@$(PY) -m book.chapters setup

@@ -129,6 +129,13 @@ def run_emulator_speed(options) -> int:
     return 0
 
 
+def run_readme(options) -> int:
+    from .readme import write
+
+    print(write())
+    return 0
+
+
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -182,6 +189,7 @@ def arguments() -> argparse.ArgumentParser:
         ("torch", run_torch, "PyTorch's product beside cuBLAS and a rung: needs both"),
         ("shared-clocks", run_shared_clocks, "the clocks that a wavefront of shared memory takes"),
         ("small-tiles", run_small_tiles, "a kernel of small tiles with and without its swizzle"),
+        ("readme", run_readme, "write kernels/README.md, the ladder at a glance"),
         ("emulator-speed", run_emulator_speed, "the emulator beside Numba's simulator, on a CPU"),
     ):
         command(name, run, text, rungs=None)

@@ -11,7 +11,15 @@ const explorer = {
     ...(Object.keys(data.cases).length
       ? [{ id: "source", label: "access", words: true, options: ["by hand", ...Object.keys(data.cases)] }]
       : []),
-    { id: "pattern", label: "the lanes go", words: true, options: [["column", "down a column"], ["row", "along a row"]] },
+    {
+      id: "pattern",
+      label: "the lanes go",
+      words: true,
+      options: [
+        ["column", "down a column"],
+        ["row", "along a row"],
+      ],
+    },
     { id: "width", label: "bytes a lane", options: [4, 8, 16] },
     { id: "row", label: "row length in 4-byte words:", min: 1, max: 64 },
     { id: "pad", label: "padding in 4-byte words:", min: 0, max: 8 },
@@ -29,7 +37,10 @@ const explorer = {
   },
   draw: (p, data) => {
     const m = explorer.model(p, data);
-    const left = 44, cell = 22, row = 13, top = 24;
+    const left = 44,
+      cell = 22,
+      row = 13,
+      top = 24;
     let body = svg.text(left - 7, 10, "bank", { anchor: "end", fill: "var(--gl-muted)", size: 10.5 });
     for (const bank of range(32))
       body += svg.text(left + (bank + 0.5) * cell, 10, bank, { size: 10, fill: "var(--gl-muted)" });
@@ -37,18 +48,29 @@ const explorer = {
       const y = top + lane * row;
       body += svg.rect(left, y, 32 * cell, row - 2, "var(--gl-soft)");
       if (lane % 4 === 0 || lane === 31)
-        body += svg.text(left - 7, y + row / 2 - 1, lane ? lane : "lane 0", { anchor: "end", size: 10, fill: "var(--gl-muted)" });
+        body += svg.text(left - 7, y + row / 2 - 1, lane ? lane : "lane 0", {
+          anchor: "end",
+          size: 10,
+          fill: "var(--gl-muted)",
+        });
       const at = m.addresses[lane];
       if (at < 0) continue;
       const bank = Math.floor(at / 4) % 32;
       const wide = Math.max(m.width / 4, 1);
       const bad = m.stray !== undefined;
-      const color = bad ? (at % m.width ? STYLE.bad : STYLE.grey) : STYLE.wavefronts[m.served[lane] % STYLE.wavefronts.length];
+      const color = bad
+        ? at % m.width
+          ? STYLE.bad
+          : STYLE.grey
+        : STYLE.wavefronts[m.served[lane] % STYLE.wavefronts.length];
       const inside = Math.min(wide, 32 - bank);
       body += svg.rect(left + bank * cell + 0.5, y, inside * cell - 1, row - 2, color);
       if (inside < wide) body += svg.rect(left + 0.5, y, (wide - inside) * cell - 1, row - 2, color);
       if (!bad)
-        body += svg.text(left + (bank + wide / 2) * cell, y + row / 2 - 1, m.served[lane] + 1, { size: 9, fill: textOn(color) });
+        body += svg.text(left + (bank + wide / 2) * cell, y + row / 2 - 1, m.served[lane] + 1, {
+          size: 9,
+          fill: textOn(color),
+        });
     }
     let finding, note;
     if (m.stray !== undefined) {
@@ -56,7 +78,8 @@ const explorer = {
       note = `An access of ${m.width} bytes needs an address that is a multiple of ${m.width}.`;
     } else {
       const extra = m.total > m.ideal;
-      finding = `<span class="${extra ? "bad" : "good"}">${plural(m.total, "wavefront")}</span>` +
+      finding =
+        `<span class="${extra ? "bad" : "good"}">${plural(m.total, "wavefront")}</span>` +
         (extra ? `, where ${m.ideal} would do` : ": no conflict");
       note = "One row a lane, one column a bank; the number is the wavefront that serves the lane.";
     }

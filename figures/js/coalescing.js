@@ -25,13 +25,19 @@ const explorer = {
   },
   draw: (p, data) => {
     const m = explorer.model(p, data);
-    const step = 23, left = 4, yLanes = 2, ySectors = 96;
+    const step = 23,
+      left = 4,
+      yLanes = 2,
+      ySectors = 96;
     let body = "";
     for (const lane of range(32)) {
       const on = m.addresses[lane] >= 0;
       const color = on ? STYLE.lanes[lane] : "var(--gl-soft)";
       body += svg.rect(left + lane * step + 1, yLanes, step - 2, 22, color);
-      body += svg.text(left + (lane + 0.5) * step, yLanes + 11, lane, { size: 10.5, fill: on ? textOn(color) : "var(--gl-muted)" });
+      body += svg.text(left + (lane + 0.5) * step, yLanes + 11, lane, {
+        size: 10.5,
+        fill: on ? textOn(color) : "var(--gl-muted)",
+      });
     }
     const lines = [...new Set(m.sectors.map((s) => Math.floor(s / 4)))];
     const gap = lines.length > 1 ? 6 : 0;
@@ -43,7 +49,14 @@ const explorer = {
       const from = x;
       for (const sector of m.sectors.filter((s) => Math.floor(s / 4) === line)) {
         where.set(sector, x);
-        body += svg.rect(x + 0.5, ySectors, pitch - 1, 26, "var(--gl-soft)", 'stroke="var(--gl-line)" stroke-width="0.8"');
+        body += svg.rect(
+          x + 0.5,
+          ySectors,
+          pitch - 1,
+          26,
+          "var(--gl-soft)",
+          'stroke="var(--gl-line)" stroke-width="0.8"',
+        );
         x += pitch;
       }
       body += svg.line(from + 1, ySectors + 30, x - 1, ySectors + 30, "var(--gl-muted)", 1.4);
@@ -59,15 +72,29 @@ const explorer = {
       const scale = (pitch - 1) / 32;
       const x0 = where.get(sector) + 0.5 + (m.addresses[lane] - sector * 32) * scale;
       const w = m.width * scale;
-      body += svg.line(left + (lane + 0.5) * step, yLanes + 23, x0 + w / 2, ySectors - 1, "var(--gl-muted)", 0.9, 'opacity="0.7"');
+      body += svg.line(
+        left + (lane + 0.5) * step,
+        yLanes + 23,
+        x0 + w / 2,
+        ySectors - 1,
+        "var(--gl-muted)",
+        0.9,
+        'opacity="0.7"',
+      );
       body += svg.rect(x0 + (w > 5 ? 0.4 : 0), ySectors + 1, w > 5 ? w - 0.8 : w, 24, STYLE.lanes[lane]);
     }
     const n = m.sectors.length;
     const extra = n > m.ideal;
-    const finding = `<span class="${extra ? "bad" : "good"}">${plural(n, "sector")}</span>` +
+    const finding =
+      `<span class="${extra ? "bad" : "good"}">${plural(n, "sector")}</span>` +
       (extra ? `, where ${m.ideal} would do` : ": as few as can be");
-    const note = `${count(n * 32)} bytes are moved, ${count(m.used)} are used (${percent(m.used / (n * 32))}).` +
+    const note =
+      `${count(n * 32)} bytes are moved, ${count(m.used)} are used (${percent(m.used / (n * 32))}).` +
       " Grey parts of a sector are moved for nobody; the line beneath joins the sectors of one 128-byte line.";
-    return { finding, note, picture: svg.page(744, ySectors + 52, body, `${plural(n, "sector")}; ideal ${m.ideal}`, 600) };
+    return {
+      finding,
+      note,
+      picture: svg.page(744, ySectors + 52, body, `${plural(n, "sector")}; ideal ${m.ideal}`, 600),
+    };
   },
 };

@@ -9,7 +9,8 @@ const textOn = (color) => {
   const light = 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
   return (light + 0.05) / 0.0555 > 1.05 / (light + 0.05) ? "#111111" : "#ffffff";
 };
-const escape = (words) => String(words).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const escape = (words) =>
+  String(words).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const count = (n) => Math.round(n).toLocaleString("en-US");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 // As Python rounds, half to even: a figure that moves and one that does not say the same.
@@ -105,7 +106,8 @@ const controlsOf = (root, specs, start, changed) => {
     input.value = start[spec.id] ?? spec.value;
     const read = () => {
       values[spec.id] = spec.words ? input.value : Number(input.value);
-      head.textContent = spec.label + (spec.options || spec.text ? "" : ` ${spec.show ? spec.show(values[spec.id]) : input.value}`);
+      head.textContent =
+        spec.label + (spec.options || spec.text ? "" : ` ${spec.show ? spec.show(values[spec.id]) : input.value}`);
     };
     input.addEventListener("input", () => {
       read();
@@ -148,7 +150,8 @@ const mount = (kind, explorer) => {
   for (const host of document.querySelectorAll(`.gl-explorer[data-kind="${kind}"]:not([data-ready])`)) {
     host.setAttribute("data-ready", "");
     const root = host.attachShadow({ mode: "open" });
-    root.innerHTML = `<style>${CSS}${explorer.css ?? ""}</style><div class="controls"></div>` +
+    root.innerHTML =
+      `<style>${CSS}${explorer.css ?? ""}</style><div class="controls"></div>` +
       '<p class="finding" aria-live="polite"></p><div class="picture"></div><p class="note"></p>';
     const data = JSON.parse(host.dataset.data);
     const part = (name) => root.querySelector(`.${name}`);

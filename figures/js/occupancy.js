@@ -27,15 +27,19 @@ const explorer = {
     let body = "";
     const top = Math.max(...Object.values(m.by), 1);
     Object.entries(m.by).forEach(([name, blocks], i) => {
-      const y = 8 + 32 * i, color = name === m.limited ? STYLE.bad : STYLE.kinds.load;
+      const y = 8 + 32 * i,
+        color = name === m.limited ? STYLE.bad : STYLE.kinds.load;
       body += svg.text(4, y + 11, `${name} allow`, { anchor: "start", size: 12.5, fill: "var(--gl-muted)" });
-      body += svg.rect(164, y, 500, 22, "var(--gl-soft)") + svg.rect(164, y, Math.max((500 * blocks) / top, 2), 22, color);
+      body +=
+        svg.rect(164, y, 500, 22, "var(--gl-soft)") + svg.rect(164, y, Math.max((500 * blocks) / top, 2), 22, color);
       body += svg.text(674, y + 11, blocks, { anchor: "start", size: 13, bold: name === m.limited });
     });
-    const cell = 21, per = 32;
+    const cell = 21,
+      per = 32;
     body += svg.text(4, 156, "warps", { anchor: "start", size: 12.5, fill: "var(--gl-muted)" });
     for (const warp of range(m.most)) {
-      const x = 64 + (warp % per) * cell, y = 146 + Math.floor(warp / per) * cell;
+      const x = 64 + (warp % per) * cell,
+        y = 146 + Math.floor(warp / per) * cell;
       const block = Math.floor(warp / m.perBlock);
       const on = warp < m.warps;
       const color = on ? STYLE.wavefronts[block % STYLE.wavefronts.length] : "var(--gl-soft)";
@@ -45,6 +49,10 @@ const explorer = {
     const finding = m.blocks
       ? `${plural(m.blocks, "block")} of ${plural(m.perBlock, "warp")}: ${m.warps} of ${m.most} warps (${percent(m.warps / m.most)}), limited by ${m.limited}`
       : `<span class="bad">No block fits: ${m.limited} ${m.limited === "shared memory" ? "is" : "are"} too small</span>`;
-    return { finding, note: "Each square is a warp's place; the number is its block.", picture: svg.page(752, 196, body, finding.replace(/<[^>]*>/g, ""), 560) };
+    return {
+      finding,
+      note: "Each square is a warp's place; the number is its block.",
+      picture: svg.page(752, 196, body, finding.replace(/<[^>]*>/g, ""), 560),
+    };
   },
 };

@@ -11,43 +11,79 @@ const explorer = {
     { id: "element", label: "bytes an element", options: [2, 4] },
   ],
   model: (p) => {
-    if (p.s < p.b) return { error: `Swizzle<${p.b}, ${p.m}, ${p.s}> is none: the bits it reads would overlap those it changes (S must be at least B)` };
+    if (p.s < p.b)
+      return {
+        error: `Swizzle<${p.b}, ${p.m}, ${p.s}> is none: the bits it reads would overlap those it changes (S must be at least B)`,
+      };
     const pitch = (p.chunks + p.pad) * 16;
     const move = (at) => swizzle(at / p.element, p.b, p.m, p.s) * p.element;
     const rows = range(8).map((row) => range(p.chunks).map((chunk) => move(row * pitch + chunk * 16)));
-    const whole = rows.every((line, row) => line.every((at, chunk) =>
-      at % 16 === 0 && range(16 / p.element).every((e) => move(row * pitch + chunk * 16 + e * p.element) === at + e * p.element)));
-    if (!whole) return { error: `With M = ${p.m} a chunk of ${16 / p.element} elements is torn apart: 16-byte accesses are no longer possible` };
-    const waves = range(p.chunks).map((chunk) => worst(rows.map((line) => line[chunk] / 16), 8));
+    const whole = rows.every((line, row) =>
+      line.every(
+        (at, chunk) =>
+          at % 16 === 0 &&
+          range(16 / p.element).every((e) => move(row * pitch + chunk * 16 + e * p.element) === at + e * p.element),
+      ),
+    );
+    if (!whole)
+      return {
+        error: `With M = ${p.m} a chunk of ${16 / p.element} elements is torn apart: 16-byte accesses are no longer possible`,
+      };
+    const waves = range(p.chunks).map((chunk) =>
+      worst(
+        rows.map((line) => line[chunk] / 16),
+        8,
+      ),
+    );
     return { rows, waves, outside: p.b > 0 && rows.flat().some((at) => at >= 8 * pitch) };
   },
   draw: (p) => {
     const m = explorer.model(p);
-    if (m.error) return { finding: `<span class="bad">${escape(m.error)}</span>`, note: "", picture: svg.page(752, 330, "", m.error) };
-    const left = 52, top = 26, tall = 30, cell = Math.min(80, 690 / p.chunks);
+    if (m.error)
+      return {
+        finding: `<span class="bad">${escape(m.error)}</span>`,
+        note: "",
+        picture: svg.page(752, 330, "", m.error),
+      };
+    const left = 52,
+      top = 26,
+      tall = 30,
+      cell = Math.min(80, 690 / p.chunks);
     let body = svg.text(left - 8, 12, "row", { anchor: "end", fill: "var(--gl-muted)" });
     for (const chunk of range(p.chunks))
       body += svg.text(left + (chunk + 0.5) * cell, 12, chunk, { fill: "var(--gl-muted)" });
     m.rows.forEach((line, row) => {
       body += svg.text(left - 8, top + (row + 0.5) * tall, row, { anchor: "end", fill: "var(--gl-muted)" });
       line.forEach((at, chunk) => {
-        const group = (at / 16) % 8, color = STYLE.banks[4 * group];
+        const group = (at / 16) % 8,
+          color = STYLE.banks[4 * group];
         body += svg.rect(left + chunk * cell + 1, top + row * tall + 1, cell - 2, tall - 2, color);
-        body += svg.text(left + (chunk + 0.5) * cell, top + (row + 0.5) * tall, cell > 44 ? `${4 * group}-${4 * group + 3}` : 4 * group, { size: 11, fill: textOn(color) });
+        body += svg.text(
+          left + (chunk + 0.5) * cell,
+          top + (row + 0.5) * tall,
+          cell > 44 ? `${4 * group}-${4 * group + 3}` : 4 * group,
+          { size: 11, fill: textOn(color) },
+        );
       });
     });
     const y = top + 8 * tall + 18;
     m.waves.forEach((n, chunk) => {
       const color = n > 1 ? STYLE.bad : STYLE.good;
-      body += svg.rect(left + chunk * cell + 2, y - 12, cell - 4, 24, color) + svg.text(left + (chunk + 0.5) * cell, y, n, { size: 12, bold: true, fill: textOn(color) });
+      body +=
+        svg.rect(left + chunk * cell + 2, y - 12, cell - 4, 24, color) +
+        svg.text(left + (chunk + 0.5) * cell, y, n, { size: 12, bold: true, fill: textOn(color) });
     });
-    body += svg.text(left, y + 26, "wavefronts to read the 8 rows of a column (one matrix of ldmatrix)", { anchor: "start", fill: "var(--gl-muted)" });
+    body += svg.text(left, y + 26, "wavefronts to read the 8 rows of a column (one matrix of ldmatrix)", {
+      anchor: "start",
+      fill: "var(--gl-muted)",
+    });
     const most = Math.max(...m.waves);
     const name = p.b ? `Swizzle&lt;${p.b}, ${p.m}, ${p.s}&gt;` : "No swizzle";
     const bytes = 8 * (p.chunks + p.pad) * 16;
     return {
       finding: `${name}${p.pad ? `, padded by ${p.pad * 16} bytes` : ""}: <span class="${most > 1 ? "bad" : "good"}">${plural(most, "wavefront")} a column</span>`,
-      note: `The number in a cell is the banks that the 16-byte chunk falls in. Eight rows take ${bytes} bytes.` +
+      note:
+        `The number in a cell is the banks that the 16-byte chunk falls in. Eight rows take ${bytes} bytes.` +
         (m.outside ? " <b>Some chunks land outside these eight rows</b>: swizzle and padding do not go together." : ""),
       picture: svg.page(752, 330, body, `${most} wavefronts a column`, 480),
     };

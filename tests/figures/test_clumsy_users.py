@@ -39,7 +39,7 @@ EXPLORERS = [getattr(figures, name) for name in figures.__all__ if name.endswith
 @pytest.mark.parametrize("explorer", EXPLORERS)
 def test_a_misspelt_keyword_is_refused(explorer):
     assert explorer(title="Mine", caption="yours").title == "Mine"
-    for wrong in ("widht", "titel", "captoin"):
+    for wrong in ("widthh", "headline", "captions"):
         with pytest.raises(TypeError, match=wrong):
             explorer(**{wrong: 8})
 

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 import subprocess
 
 import pytest
@@ -10,10 +9,6 @@ from tensor_layouts import Layout, Swizzle, compose, cosize, size
 
 import figures
 from figures.layouts import LAYOUTS, written
-
-node = pytest.mark.skipif(
-    shutil.which("node") is None, reason="comparing the scripts needs Node.js"
-)
 
 
 def models(cases):
@@ -38,7 +33,7 @@ def strides_like(shape, rng):
     return rng.choice([0, 1, 2, 3, 8, 9, 40])
 
 
-@node
+@pytest.mark.node
 def test_layouts_agree_with_tensor_layouts():
     rng, layouts = random.Random(7), []
     for number in range(200):
@@ -55,7 +50,7 @@ def test_layouts_agree_with_tensor_layouts():
             assert model["cosize"] == cosize(layout)
 
 
-@node
+@pytest.mark.node
 def test_what_is_typed_is_read_or_refused():
     good = {
         "(4, 8) : (8, 1)": (4, 8, 32),

@@ -1,7 +1,6 @@
 """The explorers compute in the browser what the rooms compute here."""
 
 import json
-import shutil
 import subprocess
 
 import numpy as np
@@ -13,9 +12,6 @@ from figures.widgets import GPUS
 from kernels.occupancy import LIMITS, occupancy
 
 LANES = np.arange(32)
-node = pytest.mark.skipif(
-    shutil.which("node") is None, reason="comparing the scripts needs Node.js"
-)
 
 
 def models(explorer, cases):
@@ -29,7 +25,7 @@ def models(explorer, cases):
     return json.loads(run.stdout)
 
 
-@node
+@pytest.mark.node
 def test_banks_agree_with_the_emulator():
     cases = [
         {"pattern": pattern, "width": width, "row": row, "pad": pad}
@@ -51,7 +47,7 @@ def test_banks_agree_with_the_emulator():
         assert model["served"] == [served[lane] for lane in LANES]
 
 
-@node
+@pytest.mark.node
 def test_recorded_accesses_agree_with_the_emulator():
     rng = np.random.default_rng(5)
     cases = {}
@@ -77,7 +73,7 @@ def test_recorded_accesses_agree_with_the_emulator():
         assert model["total"] == access.wavefronts
 
 
-@node
+@pytest.mark.node
 def test_coalescing_agrees_with_the_emulator():
     cases = [
         {"width": width, "stride": stride, "offset": offset}
@@ -92,7 +88,7 @@ def test_coalescing_agrees_with_the_emulator():
         assert model["used"] == access.used_bytes and model["ideal"] == access.sectors_ideal
 
 
-@node
+@pytest.mark.node
 def test_swizzles_agree_with_tensor_layouts():
     cases = [
         {"b": b, "m": m, "s": s, "chunks": chunks, "pad": pad, "element": element}
@@ -125,7 +121,7 @@ def test_swizzles_agree_with_tensor_layouts():
     assert whole > 100
 
 
-@node
+@pytest.mark.node
 def test_pipeline_agrees_with_the_drawing():
     cases = [
         {"stages": s, "load": load, "compute": c, "tiles": 9}
@@ -154,7 +150,7 @@ def test_the_multiprocessors_are_those_that_kernels_knows():
         }
 
 
-@node
+@pytest.mark.node
 def test_occupancy_agrees_with_kernels():
     cases = [
         {"gpu": gpu, "threads": threads, "registers": registers, "shared": shared}
@@ -177,7 +173,7 @@ def test_occupancy_agrees_with_kernels():
         ), case
 
 
-@node
+@pytest.mark.node
 def test_registers_of_a_lone_warp_are_not_rounded_up_to_four_warps():
     """cuda_occupancy.h: blocks by registers are warps that fit, divided by the block's warps."""
     case = {"gpu": "H100 (sm_90)", "threads": 32, "registers": 64, "shared": 0}
@@ -185,7 +181,7 @@ def test_registers_of_a_lone_warp_are_not_rounded_up_to_four_warps():
     assert model["by"]["registers"] == 32
 
 
-@node
+@pytest.mark.node
 def test_tiles_and_fragments():
     (tile,) = models(
         figures.TileExplorer(),

@@ -1,0 +1,73 @@
+"""Writes `kernels/README.md`, the ladder at a glance, from `kernels.rungs` and what was recorded.
+
+`python -m measure readme` does it; a test keeps the file true.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernels.rungs import FOLDER, RUNGS, Rung
+
+from .results import Recording, recorded
+
+README = FOLDER / "README.md"
+SIZE = 4096
+HEAD = """\
+# The ladder at a glance
+
+One CUDA file per rung. The number is the reading order; a file's first lines say what changed from the rung before it. Every
+rung computes `C = alpha * A @ B + beta * C`, and is compared with cuBLAS on the same types, in the same run.
+
+"""
+FOOT = """
+`ptx.cuh` holds the PTX instructions that C++ has no name for, `epilogue.cuh` the last step of the tensor-core rungs. The Python
+files build, launch and check a rung: `rungs.py` is the ladder as a table, `build.py` compiles, `launch.py` and `gemm.py` run,
+`check.py` judges. From a shell:
+
+```
+python -m kernels check tiled --size 100x70x30   # right, on the emulator and on a GPU where there is one?
+python -m kernels build tiled                    # registers, shared memory and spills on every architecture
+python -m kernels source tiled load              # a part of the source, as marked: // [load]
+python -m measure bench tiled                    # times it against cuBLAS on a GPU
+nvcc -std=c++17 -arch=sm_80 -cubin kernels/03_tiled.cu    # each compiles alone
+```
+
+`python -m measure readme` writes this page.
+"""
+
+
+def text(recording: Recording | None = None) -> str:
+    """The page: a row per rung, and a speed per pair of number formats that was recorded at `SIZE`."""
+    recording = recording or recorded()
+    lines = [
+        f"Speeds: {SIZE} x {SIZE} x {SIZE}, {recording.label}.",
+        "",
+        "| | file | idea | compared with | TFLOP/s | of cuBLAS |",
+        "|---|---|---|---|---|---|",
+    ]
+    for rung in RUNGS.values():
+        lines += _rows(rung, recording)
+    return HEAD + "\n".join(lines) + "\n" + FOOT
+
+
+def _rows(rung: Rung, recording: Recording) -> list[str]:
+    number = "" if rung.number is None else str(rung.number)
+    file = f"[`{rung.file}`]({rung.file})" if rung.file else f"[`{rung.name}.py`]({rung.name}.py)"
+    rows, before = [], (number, file, rung.idea)
+    for row in recording.select(rung.name, SIZE):
+        types = f"{row['inputs']} to {row['output']}"
+        rival = "" if rung.name == "cublas" else "cuBLAS, "
+        share = f"{row['ratio_to_cublas']:.0%}" if row["ratio_to_cublas"] else ""
+        if not row["ratio_to_cublas"] and rival:
+            rival = ""
+        rows.append((*before, f"{rival}{types}", f"{row['tflops']:.3g}", share))
+        before = ("", "", "")  # further types of the same rung
+    rows = rows or [(*before, f"cuBLAS, {rung.types()}".replace("->", " to "), "not recorded", "")]
+    return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def write() -> Path:
+    """Write the page and return its path. FileNotFoundError when nothing was recorded."""
+    README.write_text(text(), encoding="utf-8")
+    return README
