@@ -24,9 +24,12 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+
+from book.bound_numbers import evaluate
 
 Number = int | float
 Answer = int | float | str
@@ -157,8 +160,6 @@ def read(path: Path) -> dict[str, Question]:
             raise ValueError(f"{where}: give `answer`, or `from` where it is recorded")
         source = given.pop("from", None)
         if source is not None:
-            from book.bound_numbers import evaluate
-
             given["answer"] = evaluate(source)
         given["choices"] = tuple(given.get("choices", ()))
         question = Question(name=name, recorded=source is not None, **given)
@@ -192,13 +193,6 @@ def find(name: str) -> Question:
     """One question. KeyError lists names that are like it."""
     known = everything()
     if name not in known:
-        from difflib import get_close_matches
-
         near = get_close_matches(name, known, 5, 0.4) or list(known)[:5]
         raise KeyError(f"no question {name!r} in book/answers/; there are {', '.join(near)}")
     return known[name]
-
-
-def named(name: str, **changes) -> Question:
-    """`find`, with fields replaced."""
-    return replace(find(name), **changes)

@@ -24,12 +24,20 @@ const questions = (() => {
     },
   };
 
-  const unseal = (sealed) => JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(sealed), (c) => c.charCodeAt(0))));
+  const unseal = (sealed) =>
+    JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(sealed), (c) => c.charCodeAt(0))));
   const one = (words) => (/^[-+−]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(words) ? Number(words.replace("−", "-")) : NaN);
   // "1,024", "12.5%", "1/4", "2^10", "64k": as people write numbers; NaN when it is none.
   const number = (words) => {
-    const bare = words.trim().replace(/[,\s_]/g, "").replace(/[x×]$/i, "");
-    for (const [mark, join] of [["/", (a, b) => a / b], ["^", (a, b) => a ** b], ["*", (a, b) => a * b]]) {
+    const bare = words
+      .trim()
+      .replace(/[,\s_]/g, "")
+      .replace(/[x×]$/i, "");
+    for (const [mark, join] of [
+      ["/", (a, b) => a / b],
+      ["^", (a, b) => a ** b],
+      ["*", (a, b) => a * b],
+    ]) {
       const parts = bare.split(mark === "^" ? /\^|\*\*/ : mark);
       if (parts.length === 2) return join(one(parts[0]), one(parts[1]));
     }
@@ -80,7 +88,8 @@ const questions = (() => {
       const known = unseal(cell.dataset.sealed);
       const found = said === null ? null : judge(said, known);
       cell.textContent = found === null ? "-" : shown(found.value ?? said);
-      if (verdict) verdict.textContent = found === null ? "no prediction yet" : found.right ? "right" : far(found.value, known);
+      if (verdict)
+        verdict.textContent = found === null ? "no prediction yet" : found.right ? "right" : far(found.value, known);
     }
   };
 
@@ -90,7 +99,11 @@ const questions = (() => {
     const reveals = host.dataset.mode === "predict";
     const answer = make("div", { class: "gl-q-answer", role: "status", "aria-live": "polite" });
     const again = make("button", { type: "button", class: "gl-q-quiet", onclick: () => start() }, "Ask me again");
-    const giveUp = make("button", { type: "button", class: "gl-q-quiet", onclick: () => finish(null) }, "Show the answer");
+    const giveUp = make(
+      "button",
+      { type: "button", class: "gl-q-quiet", onclick: () => finish(null) },
+      "Show the answer",
+    );
     const form = make("form", { novalidate: "" });
     const asked = host.querySelector(".gl-q-ask");
     const naming = asked ? { "aria-labelledby": asked.id } : { "aria-label": "your answer" };
@@ -98,10 +111,24 @@ const questions = (() => {
 
     const finish = (said) => {
       const found = said === null ? null : judge(said, known);
-      const first = found === null ? "" : `You said ${shown(found.value)}${known.unit && !known.choices.length ? " " + unit(known.unit, found.value) : ""}. `;
-      const verdict = found === null ? "" : found.right ? "<strong>Right.</strong> " : known.choices.length ? "" : `<strong>${far(found.value, known)}.</strong> `;
+      const first =
+        found === null
+          ? ""
+          : `You said ${shown(found.value)}${known.unit && !known.choices.length ? " " + unit(known.unit, found.value) : ""}. `;
+      const verdict =
+        found === null
+          ? ""
+          : found.right
+            ? "<strong>Right.</strong> "
+            : known.choices.length
+              ? ""
+              : `<strong>${far(found.value, known)}.</strong> `;
       answer.replaceChildren(
-        make("p", { html: `${first.replace(/[<&]/g, (c) => ({ "<": "&lt;", "&": "&amp;" })[c])}${verdict}` + `It is <strong class="gl-q-right"></strong>.` }),
+        make("p", {
+          html:
+            `${first.replace(/[<&]/g, (c) => ({ "<": "&lt;", "&": "&amp;" })[c])}${verdict}` +
+            `It is <strong class="gl-q-right"></strong>.`,
+        }),
       );
       answer.querySelector(".gl-q-right").textContent = known.text;
       if (found && found.words) answer.append(make("p", { html: found.words }));
@@ -122,8 +149,16 @@ const questions = (() => {
         finish(said);
         return;
       }
-      const size = known.choices.length || known.places ? "" : found.value > known.answer ? " It is too large." : " It is too small.";
-      answer.replaceChildren(make("p", { html: `<strong>Not ${known.choices.length ? "this one" : "yet"}.</strong>${size} ${found.words}` }), giveUp);
+      const size =
+        known.choices.length || known.places
+          ? ""
+          : found.value > known.answer
+            ? " It is too large."
+            : " It is too small.";
+      answer.replaceChildren(
+        make("p", { html: `<strong>Not ${known.choices.length ? "this one" : "yet"}.</strong>${size} ${found.words}` }),
+        giveUp,
+      );
       host.dataset.state = "trying";
     };
     const start = () => {
@@ -145,7 +180,11 @@ const questions = (() => {
         form.append(make("button", { type: "button", onclick: () => answered(choice) }, choice));
     } else {
       field = make("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: "9", ...naming });
-      form.append(field, make("span", { class: "gl-q-unit" }, known.unit), make("button", { type: "submit" }, reveals ? "Commit, and see" : "Check"));
+      form.append(
+        field,
+        make("span", { class: "gl-q-unit" }, known.unit),
+        make("button", { type: "submit" }, reveals ? "Commit, and see" : "Check"),
+      );
       // JupyterLab takes keys as commands unless they stay here.
       form.addEventListener("keydown", (event) => event.stopPropagation());
     }
