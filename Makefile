@@ -25,6 +25,7 @@ CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
 # From npm, where Node.js is there. Pinned, so that a newer version does not find what this one did not.
 PRETTIER := npx --yes prettier@3.10.1
 OXLINT := npx --yes oxlint@1.94.0
+SCRIPTS := figures/js book/cells/js book/_static/terms.js
 
 .DEFAULT_GOAL := help
 .PHONY: help book live chapters serve lab test lint compile record counters picture format setup-cells clean
@@ -84,7 +85,7 @@ lint: $(READY)
 	@$(CLANG_FORMAT) --dry-run -Werror $(CUDA)
 	@if ! command -v npx >/dev/null; then echo "JavaScript was not linted: there is no Node.js here"; \
 	elif ! $(PRETTIER) --version >/dev/null 2>&1; then echo "JavaScript was not linted: npm cannot fetch prettier here"; \
-	else $(PRETTIER) --log-level warn --check figures/js && $(OXLINT) --quiet figures/js; fi
+	else $(PRETTIER) --log-level warn --check $(SCRIPTS) && $(OXLINT) --quiet -c figures/js/.oxlintrc.json $(SCRIPTS); fi
 	@$(PY) -m codespell_lib book kernels measure emulator figures tests *.md
 
 compile: $(READY)  ## compile every kernel for every GPU it supports
