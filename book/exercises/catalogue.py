@@ -9,7 +9,7 @@ from .cases import ceil_div, poisoned, product
 from .exercise import Case, Exercise, Goal, Race
 
 MEMORY = "Memory"
-MORE_WORK = "More work a thread"
+MORE_WORK = "More work per thread"
 COPIES = "Copies that do not wait"
 TENSOR_CORES = "Tensor cores"
 BANKS = "Bank conflicts and swizzles"

@@ -17,7 +17,7 @@ from .exercise import FOLDER, Exercise
 
 INTRODUCTIONS = {
     "Memory": "Which thread touches which address, and who must wait for whom.",
-    "More work a thread": "Fewer, wider accesses, each of them used more than once.",
+    "More work per thread": "Fewer, wider accesses, each of them used more than once.",
     "Copies that do not wait": "`cp.async`: what a wait promises, what it does not, and how to stay ahead of it.",
     "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
     "Bank conflicts and swizzles": "The same data, the same instructions, in places where nobody meets.",

@@ -19,20 +19,20 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "def ms(work):",
         'timing.compare(["uncoalesced", "naive", "mma_multistage"])',
     ],
-    "02_one_thread_one_output": [
+    "03_one_thread_one_output": [
         'timing.compare(["uncoalesced", "naive"])',
     ],
-    "03_tiles_in_shared_memory": [
+    "04_tiles_in_shared_memory": [
         'machine, size = (kernels.gpu().name, 1024) if kernels.gpu() else ("emulator", 128)',
         'timing.compare(["naive", "tiled"])',
         'from_l2 = limits.row("naive")["bytes from L2"]',
     ],
-    "04_more_work_a_thread": [
+    "05_more_work_per_thread": [
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
         'limits.show("tiled", "coarsened_2d")',
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
     ],
-    "05_wide_accesses": [
+    "06_wide_loads": [
         'timing.compare(["coarsened_2d", "vectorized"], inputs="float32")',
         'data = ("long_scoreboard", "short_scoreboard", "barrier")',
         "limits.wait_choice(",
@@ -41,23 +41,23 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'ceiling = recording.ceilings["float32"]',
         "limits.show(*rungs)",
     ],
-    "06_copies_that_do_not_wait": [
+    "08_copies_that_do_not_wait": [
         'timing.compare(["warp_tiled", "async_copy"])',
     ],
-    "07_pipelines": [
+    "09_pipelines": [
         'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
     ],
-    "08_layouts": [
+    "10_layouts": [
         'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
     ],
-    "09_tensor_cores_through_wmma": [
+    "11_tensor_cores_through_wmma": [
         'title = "The same library, other numbers: where do the TFLOP/s come from?"',
         '_ = measure.compare(["wmma", "wmma_shared"])',
         'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
         "evidence.show_speedups()",
         'recording, parts = measure.recorded(), evidence.recorded()["ms"]',
     ],
-    "12_bank_conflicts": [
+    "15_bank_conflicts": [
         "shared_clocks.show_loads()",
         'shared_clocks.show_together("pitch 80", "pitch 64")',
         '_ = measure.compare(["mma_tiled", "mma_padded"])',
@@ -70,28 +70,28 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "small_tiles.waits()",
         "small_tiles.show_clocks()",
     ],
-    "13_swizzles": [
+    "16_swizzles": [
         'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
         'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
         "limits.wait_choice(",
         "recording = measure.recorded()",
     ],
-    "14_everything_at_once": [
+    "18_everything_at_once": [
         'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
     ],
-    "15_tuning": [
+    "19_tuning": [
         'search.here("mma_multistage", {"BM": 128, "BN": 256, "GROUP": 8})',
         "seen = side_by_side()",
     ],
-    "16_the_ladder": [
+    "26_the_ladder": [
         "timing.ladder()",
     ],
-    "10_inside_an_mma": [
+    "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
         "recording = measure.recorded()",
     ],
-    "11_ldmatrix": [
+    "13_ldmatrix": [
         'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
         "recording = measure.recorded()",
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',

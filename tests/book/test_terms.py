@@ -27,7 +27,7 @@ def test_every_term_of_the_glossary_has_one():
 
 
 def test_a_page_has_the_definitions_that_it_links_to(site):
-    page = (site / "book" / "02_one_thread_one_output.html").read_text(encoding="utf-8")
+    page = (site / "book" / "03_one_thread_one_output.html").read_text(encoding="utf-8")
     linked = set(terms.LINK.findall(page))
     given = json.loads(re.search(r"window\.gemmTerms=(\{.*?\});</script>", page).group(1))
     assert linked and set(given) == linked
