@@ -66,7 +66,7 @@ def frame(
         for color, label in legend
     )
     return (
-        f'<figure class="gl" role="group" aria-label="{html.escape(alt)}"><style>{_FRAME_CSS}{css}</style>'
+        f'<figure class="gl" aria-label="{html.escape(alt)}"><style>{_FRAME_CSS}{css}</style>'
         + (f'<p class="gl-title">{html.escape(title)}</p>' if title else "")
         + (f'<div class="gl-legend" aria-hidden="true">{keys}</div>' if keys else "")
         + f'<div class="gl-scroll">{body}</div>'

@@ -51,6 +51,8 @@ class Table(Shown):
         explained = [(i, *column) for i, column in enumerate(self.columns) if column[1]]
         head = "".join(
             f'<th scope="col"{_class(numeric[i])}>{_head(name, meaning, f"col-{mark}-{i}")}</th>'
+            if name
+            else "<td></td>"
             for i, (name, meaning) in enumerate(self.columns)
         )
         body = "".join(f"<tr>{_cells(row, numeric)}</tr>" for row in self.rows)

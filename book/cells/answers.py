@@ -168,7 +168,10 @@ class Beside(Shown):
     rows: tuple[tuple[Question, Answer], ...] = ()
 
     def html(self) -> str:
-        head = "".join(f'<th scope="col">{name}</th>' for name in ("", "you said", "it is", ""))
+        head = "".join(
+            f'<th scope="col">{name}</th>' if name else "<td></td>"
+            for name in ("", "you said", "it is", "")
+        )
         lines = "".join(_beside(question, counted) for question, counted in self.rows)
         body = (
             f'<table class="gl-said"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
