@@ -250,23 +250,42 @@ def consumers_and_producer(*, BM: int, **_: int) -> int:
     return 128 * (BM // 64 + 1)
 
 
-STORE_BYTES = 4 * 2 * 2048  # shared memory through which a warpgroup's four warps store, two buffers each
+STORE_BYTES = (
+    16 * 128
+)  # of shared memory, through which a warp stores a panel of C: 16 rows of 128 bytes
 
 
 def store_boxes(
     *, BM: int, HALF_OUTPUT: int, BF16_OUTPUT: int, A_PARTS: int = 1, **_: int
 ) -> Mapping[str, tuple[int, int]]:
     """What TMA moves at a time: A in parts of a tile, B in panels of 64 columns, C in 16 rows of 128 bytes."""
-    return {"A": (BM // A_PARTS, 64), "B": (64, 64), "C": (16, 64 if HALF_OUTPUT or BF16_OUTPUT else 32)}
+    return {
+        "A": (BM // A_PARTS, 64),
+        "B": (64, 64),
+        "C": (16, 64 if HALF_OUTPUT or BF16_OUTPUT else 32),
+    }
 
 
-def cluster_grid(
-    M: int, N: int, *, BM: int, BN: int, CLUSTER_M: int, CLUSTER_N: int, BLOCKS: int, **_: int
+def persistent_grid(
+    M: int,
+    N: int,
+    *,
+    BM: int,
+    BN: int,
+    BLOCKS: int,
+    CLUSTER_M: int = 1,
+    CLUSTER_N: int = 1,
+    **_: int,
 ) -> tuple[int, int, int]:
-    """As many clusters as there are tiles for, or as BLOCKS holds."""
+    """As few blocks as finish in as many rounds as BLOCKS of them would, in whole clusters.
+
+    An H200 computes 8192 cubed 1.7% faster with 128 blocks in 16 full rounds than with 132 in 15.5: at the power limit,
+    a multiprocessor that idles saves the others' watts, and blocks that start a round together share more of L2.
+    """
     size = CLUSTER_M * CLUSTER_N
     tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N)
-    return min(tiles, BLOCKS // size) * size, 1, 1
+    rounds = ceil_div(tiles, BLOCKS // size)
+    return ceil_div(tiles, rounds) * size, 1, 1
 
 
 HOPPER_TYPES = (
@@ -495,14 +514,14 @@ LADDER = (
     Rung(
         "wgmma_persistent", 24, "blocks stay; a tile is stored while the next one is loaded",
         inputs="float16",
-        macros={"BM": 128, "BN": 256, "STAGES": 4, "GROUP": 16, "PINGPONG": 0, "BLOCKS": 132, "BF16_INPUT": 0,
-                "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        macros={"BM": 128, "BN": 256, "STAGES": 3, "BUFFERS": 4, "GROUP": 16, "HELD": 0, "PINGPONG": 0, "BLOCKS": 132,
+                "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={**WGMMA_TILES, **TWO_STAGES},
         threads=lambda BM, PINGPONG, **_: 384 if PINGPONG else consumers_and_producer(BM=BM),
-        shared=lambda BM, BN, STAGES, PINGPONG, **_: 128 * (BM + BN) * STAGES + (
-            STORE_BYTES * (2 if PINGPONG else BM // 64)
+        shared=lambda BM, BN, STAGES, BUFFERS, PINGPONG, **_: 128 * (BM + BN) * STAGES + (
+            STORE_BYTES * BUFFERS * 4 * (2 if PINGPONG else BM // 64)
         ),
-        grid=lambda M, N, BM, BN, BLOCKS, **_: (min(ceil_div(M, BM) * ceil_div(N, BN), BLOCKS), 1, 1),
+        grid=persistent_grid,
         boxes=store_boxes,
         alignment=8,
         min_arch=90,
@@ -512,8 +531,8 @@ LADDER = (
     Rung(
         "wgmma_cluster", 25, "blocks side by side load parts of shared tiles for one another",
         inputs="float16",
-        macros={"BM": 128, "BN": 256, "STAGES": 4, "GROUP": 8, "CLUSTER_M": 2, "CLUSTER_N": 1, "BLOCKS": 132,
-                "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "BUFFERS": 2, "GROUP": 8, "HELD": 0, "CLUSTER_M": 2, "CLUSTER_N": 1,
+                "BLOCKS": 132, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **WGMMA_TILES,
             **TWO_STAGES,
@@ -521,8 +540,8 @@ LADDER = (
             "CLUSTER_M * CLUSTER_N of at most 8": lambda CLUSTER_M, CLUSTER_N, **_: CLUSTER_M * CLUSTER_N <= 8,
         },
         threads=consumers_and_producer,
-        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES + STORE_BYTES * (BM // 64),
-        grid=cluster_grid,
+        shared=lambda BM, BN, STAGES, BUFFERS, **_: 128 * (BM + BN) * STAGES + STORE_BYTES * BUFFERS * BM // 16,
+        grid=persistent_grid,
         boxes=lambda CLUSTER_N, **macros: store_boxes(**macros, A_PARTS=CLUSTER_N),
         alignment=8,
         min_arch=90,
