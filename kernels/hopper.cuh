@@ -74,7 +74,7 @@ struct alignas(128) TensorMap {  // a CUtensorMap: a kernel parameter, const __g
     unsigned char opaque[128];
 };
 
-__device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {  // 9.7.9.16: prefetch.tensormap
+__device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {  // 9.7.9.15: prefetch.tensormap
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
@@ -235,7 +235,7 @@ __device__ __forceinline__ unsigned cluster_rank() {  // this block's number in 
 }
 
 // All threads of all blocks of the cluster meet. Relaxed: what they wrote before is not made visible by this (releasing
-// it costs a fence of the whole GPU); the barriers are, by barrier_init_fence. 9.7.13.4: barrier.cluster.
+// it costs a fence of the whole GPU); the barriers are, by barrier_init_fence. 9.7.13.3: barrier.cluster.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
