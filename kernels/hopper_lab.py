@@ -5,15 +5,17 @@ and timed against cuBLAS in one run on a GPU that has no copy of this repository
     python FOLDER/hopper_lab.py check FOLDER OUT           # there: right? (a hung kernel is killed)
     python FOLDER/hopper_lab.py time FOLDER OUT            # there: how fast, in bursts after a rest
     python FOLDER/hopper_lab.py sustain FOLDER OUT         # there: two seconds of each
+    ncu ... python FOLDER/hopper_lab.py once FOLDER        # there: one launch of each, for a profiler
 
 JOBS.json is a list of {"rung": name, "macros": {...}, "check": [[M, N, K], ...], "time": [...],
 "sustain": [...]}; any rung whose row has `boxes`. Times are those of CUDA events around groups of
-launches; the clock is read by a small kernel right after each burst, while the power limit holds.
+launches; the clock is read by one warp that runs beside the kernel, in a burst that is not timed.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import math
 import shutil
@@ -23,6 +25,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 HUNG_S = 40.0
 BURST_MS = 20.0
@@ -30,6 +33,7 @@ REST_S = 0.1
 GROUP_MS = 0.5
 SAMPLES = 24
 SUSTAIN_S = 2.0
+PROBES = 16
 L2_BYTES = 60 << 20
 TOLERANCE = {"float32": 2e-6, "float16": 6e-4, "bfloat16": 5e-3}  # of (|A||B|)_ij, and of |C|
 
@@ -41,7 +45,8 @@ extern "C" __global__ void clock_probe(long long* out) {
     long long c0 = clock64(), c1;
     do { c1 = clock64(); } while (c1 - c0 < 150000);
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns1) :: "memory");
-    out[0] = c1 - c0; out[1] = ns1 - ns0;
+    out[0] = c1 - c0;
+    out[1] = ns1 - ns0;
 }
 """
 
@@ -75,11 +80,12 @@ def pack(folder: Path, jobs_file: Path) -> None:
         _, block, shared = rung.geometry(values, 1, 1, 1)
         types = rung.types(values)
         ready = {
-            **job, "given": job.get("macros", {}), "macros": values, "cubin": cubin.name, "entry": rung.entry, "block": block, "shared": shared,
+            **job, "given": job.get("macros", {}), "macros": values, "cubin": cubin.name,
+            "entry": job.get("entry", rung.entry), "block": block, "shared": shared,
             "inputs": types.inputs, "output": types.output, "boxes": rung.boxes(**values),
             "grids": {
                 "x".join(map(str, size)): rung.geometry(values, *size)[0]
-                for kind in ("check", "time", "sustain") for size in job.get(kind, ())
+                for kind in ("check", "time", "sustain", "once") for size in job.get(kind, ())
             },
         }  # fmt: skip
         return index, job, ready, done.stdout + done.stderr
@@ -91,10 +97,19 @@ def pack(folder: Path, jobs_file: Path) -> None:
         ):
             name = f"{index:03d} {label(job)}"
             if ready is None:
-                print(name, "DOES NOT COMPILE:", *(line[:300] for line in log.splitlines()[:8]), sep="\n  ")
+                print(
+                    name,
+                    "DOES NOT COMPILE:",
+                    *(line[:300] for line in log.splitlines()[:8]),
+                    sep="\n  ",
+                )
                 continue
             used = [line.split(":")[-1].strip() for line in log.splitlines() if "Used" in line]
-            spills = [line for line in log.splitlines() if "spill" in line and " 0 bytes spill stores" not in line]
+            spills = [
+                line
+                for line in log.splitlines()
+                if "spill" in line and " 0 bytes spill stores" not in line
+            ]
             odd = [line[:200] for line in log.splitlines() if "C75" in line or "warning" in line]
             print(name, *used, *spills, *odd)
             jobs.append(ready)
@@ -111,7 +126,8 @@ def pack(folder: Path, jobs_file: Path) -> None:
 def label(job: dict) -> str:
     """A job in one line: the rung and the macros that were given."""
     given = " ".join(f"{k}={v}" for k, v in (job.get("given") or job.get("macros") or {}).items())
-    return f"{job.get('name', job['rung'])} {given}".strip()
+    promotion = f" promotion={job['promotion']}" if "promotion" in job else ""
+    return f"{job.get('name', job['rung'])} {given}{promotion}".strip()
 
 
 # ---- there
@@ -128,8 +144,10 @@ class Gpu:
         self.torch, self.driver, self.folder = torch, driver, folder
         torch.cuda.init()
         torch.zeros(1, device="cuda")
+        self.modules = {}
         self.probe = self.kernel("probe.cub", "clock_probe", 0)
-        self.clocks = torch.zeros(2, dtype=torch.int64, device="cuda")
+        self.clocks = torch.zeros(PROBES, 2, dtype=torch.int64, device="cuda")
+        self.beside = torch.cuda.Stream(priority=-1)
 
     def expect(self, answer):
         status, *rest = answer
@@ -141,6 +159,7 @@ class Gpu:
         d = self.driver
         module = self.expect(d.cuModuleLoadData((self.folder / cubin).read_bytes()))
         function = self.expect(d.cuModuleGetFunction(module, entry.encode()))
+        self.modules[int(function)] = module
         wanted = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.expect(d.cuFuncSetAttribute(function, wanted, shared))
         return function
@@ -148,21 +167,22 @@ class Gpu:
     def dtype(self, name: str):
         return getattr(self.torch, name)
 
-    def map(self, tensor, box, swizzle: int = 128):
-        """The 128 bytes that describe a torch matrix."""
+    def map(self, tensor, box, promotion: int = 256):
+        """The 128 bytes that describe a torch matrix; the swizzle is as wide as a row of the box."""
         from tensor_map import TensorMap
 
-        class Bare:  # torch has no array interface for bfloat16
-            __array_interface__ = {
-                "data": (tensor.data_ptr(), False),
-                "shape": tuple(tensor.shape),
-                "strides": None,
-                "typestr": {2: "<u2", 4: "<f4", 1: "|u1"}[tensor.element_size()],
-                "version": 3,
-            }
-
+        interface = {  # torch has none for bfloat16
+            "data": (tensor.data_ptr(), False),
+            "shape": tuple(tensor.shape),
+            "strides": None,
+            "typestr": {2: "<u2", 4: "<f4", 1: "|u1"}[tensor.element_size()],
+            "version": 3,
+        }
+        bare = SimpleNamespace(__array_interface__=interface)
         name = str(tensor.dtype).removeprefix("torch.")
-        return TensorMap(Bare, box, format=name, swizzle=swizzle, promotion=256).encode()
+        return TensorMap(
+            bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
+        ).encode()
 
     def launcher(self, job: dict, A, B, C, alpha=1.0, beta=0.0, function=None):
         """A function that launches this job's kernel on these matrices."""
@@ -171,7 +191,8 @@ class Gpu:
         N = B.shape[1]
         function = function or self.kernel(job["cubin"], job["entry"], job["shared"])
         boxes = job["boxes"]
-        values = [self.map(A, boxes["A"]), self.map(B, boxes["B"])]
+        promotion = job.get("promotion", 256)
+        values = [self.map(A, boxes["A"], promotion), self.map(B, boxes["B"], promotion)]
         if "C" in boxes:
             values.append(self.map(C, boxes["C"]))
         kept, pointers = [], []
@@ -209,19 +230,47 @@ class Gpu:
 
     def random(self, rows, cols, dtype, seed):
         generator = self.torch.Generator(device="cuda").manual_seed(seed)
-        return self.torch.randn(rows, cols, device="cuda", generator=generator).to(self.dtype(dtype))
+        return self.torch.randn(rows, cols, device="cuda", generator=generator).to(
+            self.dtype(dtype)
+        )
 
-    def clock_ghz(self) -> float:
-        """Start the probe; call before synchronising."""
-        address = ctypes.c_uint64(self.clocks.data_ptr())
+    def clock_ghz(self, graph, replays: int) -> float:
+        """The multiprocessors' clock while `graph` runs: a warp beside it counts clocks against
+        nanoseconds. Not to be timed at the same time.
+        """
+        torch = self.torch
+        for i in range(replays):
+            graph.replay()
+            if i == replays // 4:
+                now = torch.cuda.Event()
+                now.record()
+                self.beside.wait_event(now)
+                for probe in range(PROBES):
+                    self._probe(probe)
+        torch.cuda.synchronize()
+        return statistics.median(clocks / ns for clocks, ns in self.clocks.tolist())
+
+    def own_ghz(self, function) -> float | None:
+        """The clock that the kernel saw in its last launch, where it keeps `long long clocks[4]`:
+        clocks and nanoseconds at its start and at its end.
+        """
+        d = self.driver
+        status, address, _ = d.cuModuleGetGlobal(self.modules[int(function)], b"clocks")
+        if int(status):
+            return None
+        values = (ctypes.c_int64 * 4)()
+        self.expect(d.cuMemcpyDtoH(ctypes.addressof(values), address, 32))
+        nanoseconds = values[3] - values[1]
+        return (values[2] - values[0]) / nanoseconds if nanoseconds else None
+
+    def _probe(self, index: int) -> None:
+        address = ctypes.c_uint64(self.clocks.data_ptr() + 16 * index)
         array = (ctypes.c_void_p * 1)(ctypes.addressof(address))
-        stream = self.torch.cuda.current_stream().cuda_stream
+        stream = self.beside.cuda_stream
         (status,) = self.driver.cuLaunchKernel(
             self.probe, 1, 1, 1, 1, 1, 1, 0, stream, ctypes.addressof(array), 0
         )
         assert not int(status), status
-        clocks, ns = self.clocks.tolist()
-        return clocks / ns
 
 
 def check_one(gpu: Gpu, job: dict) -> dict:
@@ -254,7 +303,9 @@ def check_one(gpu: Gpu, job: dict) -> dict:
             guards = torch.equal(guarded[0], before[0]) and torch.equal(guarded[-1], before[-1])
             if bad.any() or not guards:
                 where = bad.nonzero()[:3].tolist()
-                wrong.append(f"{size} beta={beta}: {int(bad.sum())} wrong at {where}, guards {guards}")
+                wrong.append(
+                    f"{size} beta={beta}: {int(bad.sum())} wrong at {where}, guards {guards}"
+                )
     return {"ok": not wrong, "worst": worst, "wrong": wrong[:4]}
 
 
@@ -299,7 +350,7 @@ def graph_of(gpu: Gpu, launches):
 
 
 def burst(gpu: Gpu, graph, count: int, milliseconds: float, estimate=None):
-    """Times in ms of one launch, one per replay, in a burst after a rest; and the clock after it."""
+    """Times in ms of one launch, one per replay, in a burst after a rest."""
     torch = gpu.torch
     if estimate is None:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -316,9 +367,8 @@ def burst(gpu: Gpu, graph, count: int, milliseconds: float, estimate=None):
     for event in events[1:]:
         graph.replay()
         event.record()
-    ghz = gpu.clock_ghz()
     torch.cuda.synchronize()
-    return [a.elapsed_time(b) / count for a, b in zip(events, events[1:])], ghz  # noqa: B905
+    return [a.elapsed_time(b) / count for a, b in itertools.pairwise(events)]
 
 
 def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
@@ -329,12 +379,13 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
             groups.setdefault((tuple(size), job["inputs"], job["output"]), []).append(job)
     for (size, inputs, output), members in groups.items():
         sets = sets_of(gpu, size, inputs, output)
-        runs = []
+        runs, own = [], {}
         for library in ("cublas", "cublaslt"):
             gpu.torch.backends.cuda.preferred_blas_library(library)
             try:
                 launches = [gpu.library(*matrices) for matrices in sets]
                 runs.append((f"({library})", *graph_of(gpu, launches)))
+                own[f"({library})"] = None
             except RuntimeError as error:
                 print("no", library, inputs, output, str(error)[:100])
         for job in members:
@@ -342,6 +393,7 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
             launches = [gpu.launcher(job, *matrices, function=function) for matrices in sets]
             try:
                 runs.append((label(job), *graph_of(gpu, launches)))
+                own[label(job)] = function
             except RuntimeError as error:
                 print("FAILED", label(job), size, str(error)[:200])
         times: dict = {name: [] for name, _, _ in runs}
@@ -350,9 +402,15 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
         for _ in range(rounds):
             for name, graph, count in runs:
                 length = SUSTAIN_S * 1e3 if kind == "sustain" else BURST_MS
-                found, ghz = burst(gpu, graph, count, length)
-                times[name] += found
-                clocks[name].append(ghz)
+                times[name] += burst(gpu, graph, count, length)
+                if own[name] and (ghz := gpu.own_ghz(own[name])):
+                    clocks[name].append(ghz)
+        for name, graph, count in runs:
+            if clocks[name]:
+                continue
+            time.sleep(REST_S)
+            replays = max(4, round(BURST_MS / (count * statistics.median(times[name]))))
+            clocks[name].append(gpu.clock_ghz(graph, replays))
         flops = 2e-9 * math.prod(size)
         best = min(statistics.median(times[n]) for n in times if n.startswith("("))
         for name in times:
@@ -377,7 +435,9 @@ def worker(folder: Path, kind: str, first: int) -> None:
         print(json.dumps({"begin": index}), flush=True)
         try:
             found = check_one(gpu, job)
-        except Exception as error:  # reported, and the context may be gone: the parent starts another
+        except (
+            Exception
+        ) as error:  # reported, and the context may be gone: the parent starts another
             print(json.dumps({"end": index, "error": str(error)[:300]}), flush=True)
             return
         print(json.dumps({"end": index, **found}), flush=True)
@@ -433,7 +493,7 @@ def timing(folder: Path, out: Path, kind: str) -> None:
     good = folder / "good.json"
     if good.exists():
         wanted = set(json.loads(good.read_text()))
-        jobs = [job for i, job in enumerate(jobs) if i in wanted]
+        jobs = [job for i, job in enumerate(jobs) if i in wanted or not job.get("check")]
     rows = []
 
     def done(row):
@@ -446,6 +506,22 @@ def timing(folder: Path, out: Path, kind: str) -> None:
     (out / f"{kind}.json").write_text(json.dumps(rows, indent=0))
 
 
+def once(folder: Path) -> None:
+    """One launch of each job that has "once" sizes, and of cuBLAS: for a profiler."""
+    gpu = Gpu(folder)
+    seen = set()
+    for job in json.loads((folder / "jobs.json").read_text()):
+        for size in job.get("once", ()):
+            matrices = sets_of(gpu, size, job["inputs"], job["output"])[0]
+            gpu.launcher(job, *matrices)()
+            print("once", label(job), size)
+            if (key := (*size, job["inputs"], job["output"])) not in seen:
+                seen.add(key)
+                gpu.library(*matrices)()
+                print("once (cublas)", size)
+            gpu.torch.cuda.synchronize()
+
+
 if __name__ == "__main__":
     command, folder, *rest = sys.argv[1:]
     if command == "pack":
@@ -454,5 +530,7 @@ if __name__ == "__main__":
         check(Path(folder), Path(rest[0]))
     elif command == "worker":
         worker(Path(folder), "check", int(rest[0]))
+    elif command == "once":
+        once(Path(folder))
     else:
         timing(Path(folder), Path(rest[0]), command)
