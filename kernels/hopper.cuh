@@ -259,3 +259,30 @@ __device__ __forceinline__ void store_four(bf16* c, float4 v) {
     *reinterpret_cast<uint2*>(c) =
         make_uint2(reinterpret_cast<const unsigned&>(low), reinterpret_cast<const unsigned&>(high));
 }
+
+// ---- Shared memory of another block of the cluster.
+
+// As cluster_sync, and what each thread wrote before, to shared memory too, is seen by all after. 9.7.13.3.
+__device__ __forceinline__ void cluster_exchange() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Four floats at the place `shared` has in block `rank`. 9.7.9.23: mapa; 9.7.9.8: ld.shared::cluster.
+__device__ __forceinline__ float4 load_four_from(unsigned shared, unsigned rank) {
+    unsigned remote;
+    float4 v;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(remote)
+                 : "memory");
+    return v;
+}
+
+// ---- Programmatic launches: where the launch allows it, the next kernel of the stream may begin before this one has
+// ended, and must wait before it touches what this one writes. Else both do nothing. 9.7.13.13: griddepcontrol.
+
+__device__ __forceinline__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;"); }
+
+__device__ __forceinline__ void wait_for_last_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }

@@ -137,7 +137,7 @@ class Rung:
                 raise ValueError(f"{self.name}: {name} is an integer, not {value!r}")
             if name.startswith("HALF_") and value not in (0, 1):
                 raise ValueError(f"{self.name}: {name} is 0 or 1, not {value}")
-            if value < (0 if self.macros[name] == 0 or name == "PAD" else 1):
+            if value < (0 if self.macros[name] == 0 or name in ("PAD", "SPLIT") else 1):
                 raise ValueError(f"{self.name}: {name} is positive, not {value}")
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
@@ -171,7 +171,8 @@ class Rung:
         values = self.resolve(macros)
         threads = self.threads(**values)
         block = (threads, 1, 1) if isinstance(threads, int) else (*threads, 1)
-        return self.grid(M, N, **values), block, self.shared(**values)
+        sizes = (M, N, K) if self.grid is split_grid else (M, N)
+        return self.grid(*sizes, **values), block, self.shared(**values)
 
     def configurations(self) -> list[dict[str, int]]:
         """The settings worth checking: the default, then each variant."""
@@ -294,6 +295,16 @@ def whole_rounds(tiles: int, most: int) -> int:
 def panel_of_c(*, HALF_OUTPUT: int = 0, BF16_OUTPUT: int = 0, **_: int) -> tuple[int, int]:
     """Rows and columns of C that a warp stores by one TMA copy: 128 bytes of each of 16 rows."""
     return 16, 64 if HALF_OUTPUT or BF16_OUTPUT else 32
+
+
+def split_grid(
+    M: int, N: int, K: int, *, BM: int, BN: int, SPLIT: int, BLOCKS: int, PER_SM: int, **_: int
+) -> tuple[int, int, int]:
+    """Blocks of wgmma_split: SPLIT per tile; where no tile is shared, or any, as many as run at a time and have work."""
+    tiles = ceil_div(M, BM) * ceil_div(N, BN)
+    if SPLIT > 1:
+        return tiles * SPLIT, 1, 1
+    return min(BLOCKS * PER_SM, tiles if SPLIT else tiles * ceil_div(K, 64)), 1, 1
 
 
 LADDER = (
@@ -567,6 +578,29 @@ LADDER = (
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6), "GROUP": (4, 8, 16),
                "CLUSTER_M": (1, 2, 4), "CLUSTER_N": (1, 2)},
+    ),
+    Rung(
+        "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "STAGES": 6, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
+                "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={
+            **WGMMA_TILES,
+            **TWO_STAGES,
+            "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
+            "A_BOX to divide BM in groups of 8 rows": lambda BM, A_BOX, **_: divides(A_BOX, BM) and divides(8, A_BOX),
+            "stages that hold a tile's sums, where SPLIT is above 1": lambda BM, BN, STAGES, SPLIT, **_: (
+                SPLIT < 2 or BM * (BN + 8) * 4 <= 128 * (BM + BN) * STAGES
+            ),
+        },
+        threads=lambda BM, **_: BM // 64 * 128 + 32,
+        shared=lambda BM, BN, STAGES, SPLIT, **_: 128 * (BM + BN) * STAGES + 2 * STORE_PANEL * (BM // 16) * (SPLIT < 2),
+        grid=split_grid,
+        boxes=lambda A_BOX, **_: {"A": (A_BOX, 64), "B": (64, 64)},
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
