@@ -23,6 +23,8 @@ STORED_AS = {
     "float16": "float16",
     "tf32": "float32",
     "bfloat16": "bfloat16",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "int8": "int8",
 }
 
 Macros = Mapping[str, int]
@@ -91,6 +93,7 @@ class Rung:
     min_arch: int = 75
     alignment: int = 1
     a_major: str = "K"
+    b_major: str = "N"
     variants: tuple[tuple[Macros, Mapping], ...] = ()
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     valid: Callable[..., bool] = lambda **_: True
@@ -295,6 +298,11 @@ def whole_rounds(tiles: int, most: int) -> int:
 def panel_of_c(*, HALF_OUTPUT: int = 0, BF16_OUTPUT: int = 0, **_: int) -> tuple[int, int]:
     """Rows and columns of C that a warp stores by one TMA copy: 128 bytes of each of 16 rows."""
     return 16, 64 if HALF_OUTPUT or BF16_OUTPUT else 32
+
+
+def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int:
+    """Bytes of an element of A or B of wgmma_fp8."""
+    return 4 if TF32_INPUT else 2 if BF16_INPUT else 1
 
 
 def split_grid(
@@ -601,6 +609,37 @@ LADDER = (
         min_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4)},
+    ),
+    Rung(
+        "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",
+        inputs="float8_e4m3fn", output="bfloat16",
+        macros={"BN": 256, "STAGES": 4, "CLUSTER": 2, "GROUP": 8, "BLOCKS": 132, "PROMOTE": 0, "TF32_INPUT": 0,
+                "INT8_INPUT": 0, "BF16_INPUT": 0, "FLOAT_OUTPUT": 0},
+        needs={
+            **TWO_STAGES,
+            "one type of input": lambda TF32_INPUT, INT8_INPUT, BF16_INPUT, **_: TF32_INPUT + INT8_INPUT + BF16_INPUT <= 1,
+            "PROMOTE to be a multiple of the k-step": lambda PROMOTE, **m: divides(128 // bytes_of_input(**m), PROMOTE),
+        },
+        threads=lambda **_: 384,
+        shared=lambda BN, STAGES, **_: 128 * (128 + BN) * STAGES + 16 * STORE_PANEL,
+        grid=lambda M, N, BN, CLUSTER, BLOCKS, **_: (
+            CLUSTER * whole_rounds(ceil_div(M, 128 * CLUSTER) * ceil_div(N, BN), BLOCKS // CLUSTER), 1, 1
+        ),
+        boxes=lambda BN, CLUSTER, FLOAT_OUTPUT, **m: {
+            "A": (128, 128 // bytes_of_input(**m)), "B": (BN // CLUSTER, 128 // bytes_of_input(**m)),
+            "C": panel_of_c(BF16_OUTPUT=1 - FLOAT_OUTPUT),
+        },
+        alignment=16,
+        min_arch=90,
+        b_major="K",
+        variants=(
+            ({"TF32_INPUT": 1}, {"inputs": "tf32", "output": "float32", "macros": {"FLOAT_OUTPUT": 1}}),
+            ({"INT8_INPUT": 1}, {"inputs": "int8", "accumulator": "int32", "output": "float32", "macros": {"FLOAT_OUTPUT": 1}}),
+            ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
+            ({"FLOAT_OUTPUT": 1}, {"output": "float32"}),
+            ({"PROMOTE": 128}, {"macros": {"BN": 192}}),
+        ),
+        space={"BN": (128, 192, 256), "STAGES": (3, 4, 5, 6), "CLUSTER": (1, 2), "GROUP": (4, 8, 16)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
