@@ -300,6 +300,21 @@ def panel_of_c(*, HALF_OUTPUT: int = 0, BF16_OUTPUT: int = 0, **_: int) -> tuple
     return 16, 64 if HALF_OUTPUT or BF16_OUTPUT else 32
 
 
+def eight_warps(*, BM: int, BN: int, WM: int, **_: int) -> bool:
+    """Whether the tile of tma_mma is that of two warpgroups."""
+    return BM * BN == 8 * WM * 64 and divides(WM, BM)
+
+
+def boxes_fill_tile(*, BM: int, A_BOX: int, **_: int) -> bool:
+    """Whether copies of A_BOX rows fill a tile of A, in whole groups of eight swizzled rows."""
+    return divides(A_BOX, BM) and divides(8, A_BOX)
+
+
+def stages_hold_sums(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> bool:
+    """Whether the blocks of a cluster can put a tile's sums where their stages were."""
+    return SPLIT < 2 or BM * (BN + 8) * 4 <= 128 * (BM + BN) * STAGES
+
+
 def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int:
     """Bytes of an element of A or B of wgmma_fp8."""
     return 4 if TF32_INPUT else 2 if BF16_INPUT else 1
@@ -511,7 +526,7 @@ LADDER = (
         inputs="float16",
         macros={"BM": 256, "BN": 128, "WM": 64, "STAGES": 3, "STORE_BUFFERS": 4, "GROUP": 8, "BLOCKS": 132,
                 "HALF_OUTPUT": 0},
-        needs={**TWO_STAGES, "eight warps, WM by 64 each": lambda BM, BN, WM, **_: BM * BN == 8 * WM * 64 and divides(WM, BM)},
+        needs={**TWO_STAGES, "eight warps, WM by 64 each": eight_warps},
         threads=lambda BM, BN, WM, **_: 32 * (BM // WM) * (BN // 64) + 128,
         shared=lambda BM, BN, WM, STAGES, STORE_BUFFERS, **_: (
             128 * (BM + BN) * STAGES + STORE_PANEL * STORE_BUFFERS * (BM // WM) * (BN // 64)
@@ -522,6 +537,7 @@ LADDER = (
         min_arch=90,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         space={"BM": (128, 256), "BN": (128, 256), "STAGES": (3, 4), "STORE_BUFFERS": (2, 4), "GROUP": (4, 8, 16)},
+        valid=eight_warps,
     ),
     Rung(
         "wgmma", 22, "a warpgroup multiplies straight from shared memory",
@@ -596,10 +612,8 @@ LADDER = (
             **WGMMA_TILES,
             **TWO_STAGES,
             "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
-            "A_BOX to divide BM in groups of 8 rows": lambda BM, A_BOX, **_: divides(A_BOX, BM) and divides(8, A_BOX),
-            "stages that hold a tile's sums, where SPLIT is above 1": lambda BM, BN, STAGES, SPLIT, **_: (
-                SPLIT < 2 or BM * (BN + 8) * 4 <= 128 * (BM + BN) * STAGES
-            ),
+            "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
+            "stages that hold a tile's sums, where SPLIT is above 1": stages_hold_sums,
         },
         threads=lambda BM, **_: BM // 64 * 128 + 32,
         shared=lambda BM, BN, STAGES, SPLIT, **_: 128 * (BM + BN) * STAGES + 2 * STORE_PANEL * (BM // 16) * (SPLIT < 2),
@@ -608,7 +622,11 @@ LADDER = (
         alignment=8,
         min_arch=90,
         variants=HOPPER_TYPES,
-        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4)},
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4),
+               "A_BOX": (16, 64, 128)},
+        valid=lambda BM, BN, **m: (
+            BM * BN <= 128 * 256 and boxes_fill_tile(BM=BM, **m) and stages_hold_sums(BM=BM, BN=BN, **m)
+        ),
     ),
     Rung(
         "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",
