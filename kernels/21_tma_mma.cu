@@ -2,7 +2,6 @@
 // tile is computed; barriers count what has landed and who has read it, so no __syncthreads is left in the loop.
 // Since mma_multistage: TMA, mbarriers and a warp that only loads, instead of cp.async by all; mma.sync still computes.
 // Tiles: block BM x BN x 64, warp WM x 64, mma 16 x 8 x 16. K and N in multiples of 8 (16-byte rows); sm_90a.
-#include "panels.cuh"
 
 #ifndef BM
 #define BM 256
@@ -16,8 +15,8 @@
 #ifndef STAGES
 #define STAGES 3
 #endif
-#ifndef STORE_BUFFERS
-#define STORE_BUFFERS 4  // panels of C, 16 rows of 128 bytes, that a warp may have on their way out
+#ifndef BUFFERS
+#define BUFFERS 4  // panels of C, 16 rows of 128 bytes, that a warp may have on their way out
 #endif
 #ifndef GROUP
 #define GROUP 8  // tiles that neighbouring blocks take go down GROUP rows of tiles before the next column
@@ -25,6 +24,8 @@
 #ifndef HALF_OUTPUT
 #define HALF_OUTPUT 0
 #endif
+
+#include "epilogue_tma.cuh"
 
 #if HALF_OUTPUT
 using Out = half;
@@ -43,12 +44,15 @@ constexpr int A_BYTES = BM * ROW_BYTES;
 constexpr int PANEL_BYTES = BK * ROW_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + BN / WN * PANEL_BYTES;
 constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8, K_ATOMS = BK / 16;
-constexpr int PANELS = WN / PANEL_COLUMNS<Out>;   // of C beside each other in a warp's tile
+constexpr int PANELS = WN / PANEL_COLS<Out>;      // of C beside each other in a warp's tile
 constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // ldmatrix.x4 for one k
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 32 == 0, "tiles must nest");
 static_assert(WARPS == 8, "two warpgroups compute");
-static_assert(M_ATOMS * PANELS % STORE_BUFFERS == 0, "every tile begins with the same panel");
+static_assert(M_ATOMS * PANELS % BUFFERS == 0, "every tile begins with the same panel");
 // [/tiles]
+
+// Where TMA puts 16-byte chunk `chunk` of row `row` of a tile of A, or of a panel of B.
+__device__ __forceinline__ int swizzled(int row, int chunk) { return row * ROW_BYTES + (chunk ^ row % 8) * 16; }
 
 // The position of tile number `tile` in C: down GROUP rows, then the next column, as in mma_multistage.
 __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_cols, int& row, int& col) {
@@ -69,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / (BN / WN) * WM, warp_panel = warp % (BN / WN);
-    const unsigned panel0 = stage0 + STAGES * STAGE_BYTES + warp * STORE_BUFFERS * STORE_BYTES;
+    const unsigned panel0 = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
     const int tile_rows = (M + BM - 1) / BM, tile_cols = (N + BN - 1) / BN;
     const int tiles = tile_rows * tile_cols;
 
@@ -165,13 +169,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         // [store]
         int row, col;
         tile_position(tile, tile_rows, tile_cols, row, col);
+        const int warp_tile_row = row + warp_row, warp_tile_col = col + warp_panel * WN;
 #pragma unroll
         for (int m = 0; m < M_ATOMS; ++m) {
 #pragma unroll
-            for (int p = 0; p < PANELS; ++p)
-                tma_store_panel<STORE_BUFFERS>(panel0 + (m * PANELS + p) % STORE_BUFFERS * STORE_BYTES, C_map, C, M, N,
-                                               row + warp_row + m * 16, col + warp_panel * WN + p * PANEL_COLUMNS<Out>,
-                                               acc[m] + p * PANEL_ATOMS<Out>, alpha, beta);
+            for (int p = 0; p < PANELS; ++p) {
+                unsigned words[PANEL_WORDS];
+                finish_panel(words, acc[m], p, C, M, N, warp_tile_row + m * 16, warp_tile_col, alpha, beta);
+                store_panel<Out>(C_map, warp_tile_row + m * 16, warp_tile_col + p * PANEL_COLS<Out>, words,
+                                 m * PANELS + p, panel0);
+            }
 #pragma unroll
             for (int n = 0; n < N_ATOMS; ++n)
 #pragma unroll

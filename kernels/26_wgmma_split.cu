@@ -3,8 +3,6 @@
 // a cluster share a tile through their shared memory (split-K); with SPLIT = 0 all k-steps of all tiles are one list,
 // dealt out equally to the blocks that fit the GPU; sums go through a workspace (stream-K). SPLIT = 1 shares nothing.
 // Tiles: block BM x BN x 64, warpgroup and wgmma 64 x BN. K and N in multiples of 8; sm_90a; one launch at a time.
-#include "panels.cuh"
-
 #ifndef BM
 #define BM 128
 #endif
@@ -35,6 +33,9 @@
 #ifndef BF16_OUTPUT
 #define BF16_OUTPUT 0
 #endif
+
+#define BUFFERS 2  // panels of C in shared memory, that a warp uses in turns
+#include "epilogue_tma.cuh"
 
 // [types]
 #if BF16_INPUT
@@ -96,6 +97,30 @@ __device__ __forceinline__ unsigned load_acquire(const unsigned* counter) {  // 
 #endif
 // [/workspace]
 
+// [rows]
+// C = alpha * acc + beta * C for one panel, through shared memory at `panel`, of which the warp takes four rows of 128
+// bytes at a time. The other panel is next, so that nobody waits for those who still read this one.
+template <int ATOMS>
+__device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[ATOMS][4], int number, Out* C, int M,
+                                           int N, int row, int col, float alpha, float beta) {
+    unsigned words[PANEL_WORDS];
+    finish_panel(words, acc, number, C, M, N, row, col, alpha, beta);
+    lay_panel(Out(), panel, words);
+    __syncwarp();
+    const int chunk = threadIdx.x % 8, c = col + number * PANEL_COLS<Out> + chunk * (16 / sizeof(Out));
+#pragma unroll
+    for (int i = 0; i < PANEL_ROWS; i += 4) {
+        const int r = i + threadIdx.x % 32 / 8;
+        uint4 v;
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "r"(panel + r * 128 + (chunk ^ r % 8) * 16)
+                     : "memory");
+        if (row + r < M && c < N) *reinterpret_cast<uint4*>(C + static_cast<long long>(row + r) * N + c) = v;
+    }
+}
+// [/rows]
+
 extern "C" __global__ void
 #if SPLIT > 1
 __cluster_dims__(SPLIT, 1, 1)
@@ -106,7 +131,6 @@ __cluster_dims__(SPLIT, 1, 1)
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
-    const unsigned panel0 = stage0 + STAGES * STAGE_BYTES;
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int tile_rows = (M + BM - 1) / BM;
@@ -172,8 +196,9 @@ __cluster_dims__(SPLIT, 1, 1)
 
     named_barrier(2, THREADS);
     wait_for_last_kernel();
-    int step = begin, turn = 0;  // which of the warp's two panels is next
-    do {                         // once per tile
+    const unsigned staging = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
+    int step = begin, turn = 0;
+    do {  // once per tile
         const int tile = step / k_steps, row = tile % tile_rows * BM, col = tile / tile_rows * BN;
         const int tile_begin = tile * k_steps, tile_end = tile_begin + k_steps;
         const int from = step, to = min(end, tile_end);
@@ -202,9 +227,9 @@ __cluster_dims__(SPLIT, 1, 1)
         // [store]
         if (SPLIT <= 1 && from == tile_begin && to == tile_end) {
 #pragma unroll
-            for (int p = 0; p < BN / PANEL_COLUMNS<Out>; ++p)
-                store_panel(panel0 + (warp * 2 + turn++ % 2) * STORE_BYTES, C, M, N, row + warp * 16,
-                            col + p * PANEL_COLUMNS<Out>, acc + p * PANEL_ATOMS<Out>, alpha, beta);
+            for (int panel = 0; panel < BN / PANEL_COLS<Out>; ++panel)
+                store_rows(staging + turn++ % BUFFERS * PANEL_OUT_BYTES, acc, panel, C, M, N, row + warp * 16, col,
+                           alpha, beta);
             continue;
         }
         // [/store]

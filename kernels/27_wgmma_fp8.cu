@@ -3,13 +3,14 @@
 // wgmma transposes 16-bit operands only; so this file serves every type: e4m3, int8, tf32, bf16.
 // Tiles: CLUSTER blocks below each other share B; block 128 x BN x 128 bytes, warpgroup 64 x BN, wgmma 32 bytes of k.
 // One thread loads, two warpgroups compute. Rows of A, B and C in multiples of 16 bytes; sm_90a.
-#include "panels.cuh"
-
 #ifndef BN
 #define BN 256
 #endif
 #ifndef STAGES
 #define STAGES 4
+#endif
+#ifndef BUFFERS
+#define BUFFERS 2  // panels of C, 16 rows of 128 bytes, that a warp may have on their way out
 #endif
 #ifndef CLUSTER
 #define CLUSTER 2
@@ -32,6 +33,8 @@
 #ifndef FLOAT_OUTPUT
 #define FLOAT_OUTPUT 0
 #endif
+
+#include "epilogue_tma.cuh"
 
 // [types]
 #if TF32_INPUT
@@ -87,7 +90,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
-    const unsigned panel0 = stage0 + STAGES * STAGE_BYTES;
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int rank = cluster_rank();
@@ -136,6 +138,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         // [/producer]
     } else {
         registers_grow_to<CONSUMER_REGISTERS>();
+        const unsigned staging = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
         const auto a0 = wgmma_descriptor(stage0 + warp / 4 * 64 * ROW_BYTES);
         const auto b0 = wgmma_descriptor(stage0 + A_BYTES);
         auto multiply = [&](auto& sums, bool add) {  // one stage; `add`: to what is there
@@ -149,7 +152,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         auto release = [&](int used) {  // to every block that fetched a part of it
             if (lane < CLUSTER) barrier_arrive_at(empty0 + 8 * used, lane);
         };
-        int turn = 0;  // which of the warp's two panels is next
         for (int tile = cluster; tile < tiles; tile += clusters) {
             Sum acc[BN / 8][4];
 #if PROMOTE
@@ -192,10 +194,17 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
             int tile_row, tile_col;
             tile_position(tile, tile_rows, tile_cols, tile_row, tile_col);
             const int row = (tile_row * CLUSTER + rank) * BM + warp * 16, col = tile_col * BN;
+            float sums[BN / 8][4];
 #pragma unroll
-            for (int p = 0; p < BN / PANEL_COLUMNS<Out>; ++p)
-                tma_store_panel<2>(panel0 + (warp * 2 + turn++ % 2) * STORE_BYTES, C_map, C, M, N, row,
-                                   col + p * PANEL_COLUMNS<Out>, acc + p * PANEL_ATOMS<Out>, alpha, beta);
+            for (int n = 0; n < BN / 8; ++n)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) sums[n][i] = static_cast<float>(acc[n][i]);
+#pragma unroll
+            for (int panel = 0; panel < BN / PANEL_COLS<Out>; ++panel) {
+                unsigned words[PANEL_WORDS];
+                finish_panel(words, sums, panel, C, M, N, row, col, alpha, beta);
+                store_panel<Out>(C_map, row, col + panel * PANEL_COLS<Out>, words, panel, staging);
+            }
             // [/store]
         }
         if (lane == 0) tma_store_wait_read<0>();

@@ -5,7 +5,7 @@ import pytest
 
 import emulator
 from kernels.build import build
-from kernels.rungs import ceil_div, find, whole_rounds
+from kernels.rungs import find
 from kernels.tensor_map import TensorMap
 
 ARCH = "90a"
@@ -14,7 +14,7 @@ ARCH = "90a"
 SETTINGS = [
     ("tma_mma", {}),
     ("tma_mma", {"HALF_OUTPUT": 1, "BM": 128, "BN": 256}),
-    ("tma_mma", {"STAGES": 4, "STORE_BUFFERS": 2}),
+    ("tma_mma", {"STAGES": 4, "BUFFERS": 2}),
     ("wgmma_split", {}),
     ("wgmma_split", {"SPLIT": 0, "BF16_INPUT": 1, "BF16_OUTPUT": 1}),
     ("wgmma_split", {"SPLIT": 0, "BM": 256, "STAGES": 3, "HALF_OUTPUT": 1}),
@@ -44,12 +44,10 @@ def test_compiles_without_spills_or_warnings(name, macros):
     assert (shared + 1024) * values.get("PER_SM", 1) <= 227 * 1024
 
 
-@pytest.mark.parametrize(
-    ("tiles", "most", "wanted"), [(512, 132, 128), (132, 132, 132), (133, 132, 67), (5, 132, 5)]
-)
-def test_a_grid_has_as_few_blocks_as_finish_in_as_many_rounds(tiles, most, wanted):
-    assert whole_rounds(tiles, most) == wanted
-    assert ceil_div(tiles, wanted) == ceil_div(tiles, most)
+def test_clusters_finish_in_whole_rounds():
+    # 16 x 16 tiles of two blocks, 66 such clusters at a time: four rounds, for which 64 do
+    assert find("wgmma_fp8").geometry({}, 4096, 4096, 64)[0] == (128, 1, 1)
+    assert find("wgmma_fp8").geometry({"CLUSTER": 1}, 100, 300, 64)[0] == (2, 1, 1)
 
 
 def test_blocks_share_tiles_as_split_says():
