@@ -262,3 +262,84 @@ __device__ __forceinline__ void store_four(bf16* c, float4 v) {
     *reinterpret_cast<uint2*>(c) =
         make_uint2(reinterpret_cast<const unsigned&>(low), reinterpret_cast<const unsigned&>(high));
 }
+
+// ---- Products of K-major operands of any type: a step along k is always 32 bytes of a row, whatever the type.
+
+template <typename A, typename B>
+constexpr bool IS_SAME = false;
+template <typename A>
+constexpr bool IS_SAME<A, A> = true;
+
+struct e4m3 {  // an 8-bit float of 4 bits of exponent and 3 of mantissa, as wgmma reads it
+    unsigned char bits;
+};
+struct tf32 {  // a float whose 13 low bits wgmma ignores
+    float value;
+};
+
+// clang-format off
+#define INTS_1(d, i) "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])
+#define INTS_4(d, i) INTS_1(d, i), INTS_1(d, i + 1), INTS_1(d, i + 2), INTS_1(d, i + 3)
+#define INTS_8(d, i) INTS_4(d, i), INTS_4(d, i + 4)
+#define INTS_16(d, i) INTS_8(d, i), INTS_8(d, i + 8)
+#define INTS_24(d, i) INTS_16(d, i), INTS_8(d, i + 16)
+#define INTS_32(d, i) INTS_16(d, i), INTS_16(d, i + 16)
+
+// As WGMMA above, without operands after P: SCALES is ", 1, 1" for floats, which can be negated; nothing for integers.
+#define WGMMA_PLAIN(SHAPE, TYPES, REGISTERS, COUNT, A, B, P, SCALES)                                                   \
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " P ", 0;\n"                                                    \
+                 "wgmma.mma_async.sync.aligned." SHAPE "." TYPES " {" NUMBERS_##COUNT "}, " A ", " B ", add" SCALES    \
+                 ";\n}\n"                                                                                              \
+                 : REGISTERS##_##COUNT(d, 0)                                                                           \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(add)))
+#define WGMMA_PLAIN_OF_EVERY_WIDTH(K, TYPES, REGISTERS, SCALES)                                            \
+    if constexpr (N == 64) WGMMA_PLAIN("m64n64" K, TYPES, REGISTERS, 8, "%32", "%33", "%34", SCALES);      \
+    if constexpr (N == 128) WGMMA_PLAIN("m64n128" K, TYPES, REGISTERS, 16, "%64", "%65", "%66", SCALES);   \
+    if constexpr (N == 192) WGMMA_PLAIN("m64n192" K, TYPES, REGISTERS, 24, "%96", "%97", "%98", SCALES);   \
+    if constexpr (N == 256) WGMMA_PLAIN("m64n256" K, TYPES, REGISTERS, 32, "%128", "%129", "%130", SCALES)
+// clang-format on
+
+// D (64 x N) = A (64 rows, 32 bytes of k) * B (N rows, 32 bytes of k), plus D if `add`; both K-major, by descriptor.
+// D is fp32 for floats and int32 for signed char. The order of d is that of wgmma_k16. 9.7.15.5.2: wgmma.mma_async.
+template <typename In, typename Sum, int ATOMS>
+__device__ __forceinline__ void wgmma_32_bytes(Sum (&d)[ATOMS][4], unsigned long long a, unsigned long long b,
+                                               bool add) {
+    constexpr int N = 8 * ATOMS;
+    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out above");
+    if constexpr (IS_SAME<In, e4m3>) {
+        WGMMA_PLAIN_OF_EVERY_WIDTH("k32", "f32.e4m3.e4m3", ATOMS, ", 1, 1");
+    } else if constexpr (IS_SAME<In, tf32>) {
+        WGMMA_PLAIN_OF_EVERY_WIDTH("k8", "f32.tf32.tf32", ATOMS, ", 1, 1");
+    } else if constexpr (IS_SAME<In, signed char>) {
+        WGMMA_PLAIN_OF_EVERY_WIDTH("k32", "s32.s8.s8", INTS, "");
+    } else {
+        wgmma_k16<In, 0, 0>(d, a, b, add);
+    }
+}
+
+// ---- Shared memory of another block of the cluster.
+
+// As cluster_sync, and what each thread wrote before, to shared memory too, is seen by all after. 9.7.13.3.
+__device__ __forceinline__ void cluster_exchange() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Four floats at the place `shared` has in block `rank`. 9.7.9.23: mapa; 9.7.9.8: ld.shared::cluster.
+__device__ __forceinline__ float4 load_four_from(unsigned shared, unsigned rank) {
+    unsigned remote;
+    float4 v;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(remote)
+                 : "memory");
+    return v;
+}
+
+// ---- Programmatic launches: where the launch allows it, the next kernel of the stream may begin before this one has
+// ended, and must wait before it touches what this one writes. Else both do nothing. 9.7.13.13: griddepcontrol.
+
+__device__ __forceinline__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;"); }
+
+__device__ __forceinline__ void wait_for_last_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }

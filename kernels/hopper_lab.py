@@ -8,8 +8,9 @@ and timed against cuBLAS in one run on a GPU that has no copy of this repository
     ncu ... python FOLDER/hopper_lab.py once FOLDER        # there: one launch of each, for a profiler
 
 JOBS.json is a list of {"rung": name, "macros": {...}, "check": [[M, N, K], ...], "time": [...],
-"sustain": [...]}; any rung whose row has `boxes`. Times are those of CUDA events around groups of
-launches; the clock is read by one warp that runs beside the kernel, in a burst that is not timed.
+"sustain": [...]}; with "programmatic": true a launch may begin before the one before it has ended.
+Times are those of CUDA events around groups of launches; the clock is read by one warp that runs
+beside the kernel, in a burst that is not timed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
-HUNG_S = 40.0
+HUNG_S = 25.0
 BURST_MS = 20.0
 REST_S = 0.1
 GROUP_MS = 0.5
@@ -35,7 +36,9 @@ SAMPLES = 24
 SUSTAIN_S = 2.0
 PROBES = 16
 L2_BYTES = 60 << 20
-TOLERANCE = {"float32": 2e-6, "float16": 6e-4, "bfloat16": 5e-3}  # of (|A||B|)_ij, and of |C|
+TOLERANCE = {"float32": 2e-6, "float16": 6e-4, "bfloat16": 5e-3}  # of |C|: one rounding
+# Of (|A||B|)_ij, the sums' own: tf32 operands are rounded, 8-bit products lose bits in the tensor core.
+SUMS_TOLERANCE = {"tf32": 1e-3, "float8_e4m3fn": 1e-3}
 
 # One block spins on one multiprocessor and returns clocks and nanoseconds.
 CLOCK_PROBE = """
@@ -82,7 +85,8 @@ def pack(folder: Path, jobs_file: Path) -> None:
         ready = {
             **job, "given": job.get("macros", {}), "macros": values, "cubin": cubin.name,
             "entry": job.get("entry", rung.entry), "block": block, "shared": shared,
-            "inputs": types.inputs, "output": types.output, "boxes": rung.boxes(**values),
+            "inputs": types.inputs, "output": types.output, "b_major": rung.b_major,
+            "boxes": rung.boxes(**values) if rung.boxes else None,
             "grids": {
                 "x".join(map(str, size)): rung.geometry(values, *size)[0]
                 for kind in ("check", "time", "sustain", "once") for size in job.get(kind, ())
@@ -165,9 +169,9 @@ class Gpu:
         return function
 
     def dtype(self, name: str):
-        return getattr(self.torch, name)
+        return getattr(self.torch, {"tf32": "float32"}.get(name, name))
 
-    def map(self, tensor, box, promotion: int = 256):
+    def map(self, tensor, box, promotion: int = 256, format: str | None = None):
         """The 128 bytes that describe a torch matrix; the swizzle is as wide as a row of the box."""
         from tensor_map import TensorMap
 
@@ -179,7 +183,7 @@ class Gpu:
             "version": 3,
         }
         bare = SimpleNamespace(__array_interface__=interface)
-        name = str(tensor.dtype).removeprefix("torch.")
+        name = format or str(tensor.dtype).removeprefix("torch.")
         return TensorMap(
             bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
         ).encode()
@@ -188,13 +192,16 @@ class Gpu:
         """A function that launches this job's kernel on these matrices."""
         d = self.driver
         M, K = A.shape
-        N = B.shape[1]
+        N = C.shape[1]
         function = function or self.kernel(job["cubin"], job["entry"], job["shared"])
-        boxes = job["boxes"]
         promotion = job.get("promotion", 256)
-        values = [self.map(A, boxes["A"], promotion), self.map(B, boxes["B"], promotion)]
-        if "C" in boxes:
-            values.append(self.map(C, boxes["C"]))
+        format = "tf32" if job["inputs"] == "tf32" else None
+        matrices = {"A": (A, promotion, format), "B": (B, promotion, format), "C": (C,)}
+        values = [A.data_ptr(), B.data_ptr()]
+        if job["boxes"]:
+            values = [
+                self.map(matrices[name][0], box, *matrices[name][1:]) for name, box in job["boxes"].items()
+            ]
         kept, pointers = [], []
         for value in [*values, C.data_ptr(), M, N, K, float(alpha), float(beta)]:
             if isinstance(value, float):
@@ -211,28 +218,58 @@ class Gpu:
         grid = job["grids"]["x".join(map(str, (M, N, K)))]
         block, shared, torch = job["block"], job["shared"], self.torch
         address = ctypes.addressof(array)
+        config, early = d.CUlaunchConfig(), d.CUlaunchAttribute()
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = block
+        config.sharedMemBytes = shared
+        early.id = d.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        early.value.programmaticStreamSerializationAllowed = 1
+        config.attrs, config.numAttrs = [early], 1
 
         def launch():
             launch.kept = (kept, array, A, B, C)
             stream = torch.cuda.current_stream().cuda_stream
-            (status,) = d.cuLaunchKernel(function, *grid, *block, shared, stream, address, 0)
+            if job.get("programmatic"):
+                config.hStream = d.CUstream(stream)
+                (status,) = d.cuLaunchKernelEx(config, function, address, 0)
+            else:
+                (status,) = d.cuLaunchKernel(function, *grid, *block, shared, stream, address, 0)
             if int(status):
                 raise RuntimeError(str(status))
 
         return launch
 
-    def library(self, A, B, C):
-        """The same product by cuBLAS."""
+    def libraries(self, inputs: str, A, B, C, b_major: str) -> dict:
+        """The same product by the libraries, each as a function to call."""
         torch = self.torch
-        if C.dtype == A.dtype:
-            return lambda: torch.mm(A, B, out=C)
-        return lambda: torch.mm(A, B, out_dtype=C.dtype, out=C)
+        right = B.t() if b_major == "K" else B
+        if inputs == "float8_e4m3fn":
+            one = torch.ones((), device="cuda")
+            return {
+                f"(cublaslt {'fast' if fast else 'precise'})": lambda fast=fast: torch._scaled_mm(
+                    A, right, scale_a=one, scale_b=one, out_dtype=C.dtype, use_fast_accum=fast, out=C
+                )
+                for fast in (True, False)
+            }
+        if inputs == "int8":
+            whole = torch.empty(C.shape, dtype=torch.int32, device="cuda")
+            return {"(int_mm)": lambda: torch._int_mm(A, right, out=whole)}
+        torch.backends.cuda.matmul.allow_tf32 = inputs == "tf32"
+        types = {} if C.dtype == A.dtype else {"out_dtype": C.dtype}
+
+        def by(library):
+            def multiply():
+                torch.backends.cuda.preferred_blas_library(library)
+                torch.mm(A, right, out=C, **types)
+
+            return multiply
+
+        return {f"({library})": by(library) for library in ("cublas", "cublaslt")}
 
     def random(self, rows, cols, dtype, seed):
         generator = self.torch.Generator(device="cuda").manual_seed(seed)
-        return self.torch.randn(rows, cols, device="cuda", generator=generator).to(
-            self.dtype(dtype)
-        )
+        normal = self.torch.randn(rows, cols, device="cuda", generator=generator)
+        return (normal * 40 if dtype == "int8" else normal).to(self.dtype(dtype))
 
     def clock_ghz(self, graph, replays: int) -> float:
         """The multiprocessors' clock while `graph` runs: a warp beside it counts clocks against
@@ -282,6 +319,9 @@ def check_one(gpu: Gpu, job: dict) -> dict:
         M, N, K = size
         for alpha, beta in ((1.0, 0.0), (-0.75, 1.5)):
             A, B = gpu.random(M, K, job["inputs"], 1), gpu.random(K, N, job["inputs"], 2)
+            if job["b_major"] == "K":
+                B = B.t().contiguous()
+            right = B.t() if job["b_major"] == "K" else B
             guarded = gpu.random(M + 2, N, job["output"], 3)
             C = guarded[1 : M + 1]
             before = guarded.clone()
@@ -289,14 +329,14 @@ def check_one(gpu: Gpu, job: dict) -> dict:
                 C.fill_(float("nan"))
             gpu.launcher(job, A, B, C, alpha, beta, function)()
             torch.cuda.synchronize()
-            want = alpha * (A.double() @ B.double())
-            scale = abs(alpha) * (A.double().abs() @ B.double().abs())
+            want = alpha * (A.double() @ right.double())
+            scale = abs(alpha) * (A.double().abs() @ right.double().abs())
             if beta != 0.0:
                 want += beta * before[1 : M + 1].double()
                 scale += abs(beta) * before[1 : M + 1].double().abs()
             # fp32 sums, then one rounding to the output's type
             error = (C.double() - want).abs()
-            allowed = 4e-6 * scale + TOLERANCE[job["output"]] * want.abs()
+            allowed = SUMS_TOLERANCE.get(job["inputs"], 4e-6) * scale + TOLERANCE[job["output"]] * want.abs()
             bad = ~(error <= allowed + 1e-6)
             relative = (error / scale).max().item()
             worst = max(worst, relative) if not math.isnan(relative) else float("nan")
@@ -309,7 +349,7 @@ def check_one(gpu: Gpu, job: dict) -> dict:
     return {"ok": not wrong, "worst": worst, "wrong": wrong[:4]}
 
 
-def sets_of(gpu: Gpu, size, inputs: str, output: str):
+def sets_of(gpu: Gpu, size, inputs: str, output: str, b_major: str):
     """Sets of matrices, together more than twice L2."""
     M, N, K = size
     one = (M * K + K * N) * gpu.dtype(inputs).itemsize + M * N * gpu.dtype(output).itemsize
@@ -317,7 +357,7 @@ def sets_of(gpu: Gpu, size, inputs: str, output: str):
     return [
         (
             gpu.random(M, K, inputs, 10 + i),
-            gpu.random(K, N, inputs, 110 + i),
+            gpu.random(*((N, K) if b_major == "K" else (K, N)), inputs, 110 + i),
             gpu.torch.empty(M, N, device="cuda", dtype=gpu.dtype(output)),
         )
         for i in range(count)
@@ -376,18 +416,18 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
     groups: dict = {}
     for job in jobs:
         for size in job.get(kind, ()):
-            groups.setdefault((tuple(size), job["inputs"], job["output"]), []).append(job)
-    for (size, inputs, output), members in groups.items():
-        sets = sets_of(gpu, size, inputs, output)
+            key = (tuple(size), job["inputs"], job["output"], job["b_major"])
+            groups.setdefault(key, []).append(job)
+    for (size, inputs, output, b_major), members in groups.items():
+        sets = sets_of(gpu, size, inputs, output, b_major)
         runs, own = [], {}
-        for library in ("cublas", "cublaslt"):
-            gpu.torch.backends.cuda.preferred_blas_library(library)
+        calls = [gpu.libraries(inputs, *matrices, b_major) for matrices in sets]
+        for name in calls[0]:
             try:
-                launches = [gpu.library(*matrices) for matrices in sets]
-                runs.append((f"({library})", *graph_of(gpu, launches)))
-                own[f"({library})"] = None
+                runs.append((name, *graph_of(gpu, [call[name] for call in calls])))
+                own[name] = None
             except RuntimeError as error:
-                print("no", library, inputs, output, str(error)[:100])
+                print("no", name, inputs, output, str(error)[:100])
         for job in members:
             function = gpu.kernel(job["cubin"], job["entry"], job["shared"])
             launches = [gpu.launcher(job, *matrices, function=function) for matrices in sets]
@@ -412,7 +452,8 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
             replays = max(4, round(BURST_MS / (count * statistics.median(times[name]))))
             clocks[name].append(gpu.clock_ghz(graph, replays))
         flops = 2e-9 * math.prod(size)
-        best = min(statistics.median(times[n]) for n in times if n.startswith("("))
+        libraries = [statistics.median(times[n]) for n in times if n.startswith("(")]
+        best = min(libraries, default=math.nan)
         for name in times:
             median = statistics.median(times[name])
             row = {
@@ -512,12 +553,12 @@ def once(folder: Path) -> None:
     seen = set()
     for job in json.loads((folder / "jobs.json").read_text()):
         for size in job.get("once", ()):
-            matrices = sets_of(gpu, size, job["inputs"], job["output"])[0]
+            matrices = sets_of(gpu, size, job["inputs"], job["output"], job["b_major"])[0]
             gpu.launcher(job, *matrices)()
             print("once", label(job), size)
             if (key := (*size, job["inputs"], job["output"])) not in seen:
                 seen.add(key)
-                gpu.library(*matrices)()
+                next(iter(gpu.libraries(job["inputs"], *matrices, job["b_major"]).values()))()
                 print("once (cublas)", size)
             gpu.torch.cuda.synchronize()
 

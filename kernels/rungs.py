@@ -18,7 +18,14 @@ from .occupancy import LIMITS
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 STATIC_RESERVE = 1024  # bytes left for what a kernel with dynamic tiles declares beside them
-STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32", "bfloat16": "bfloat16"}
+STORED_AS = {
+    "float32": "float32",
+    "float16": "float16",
+    "tf32": "float32",
+    "bfloat16": "bfloat16",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "int8": "int8",
+}
 
 Macros = Mapping[str, int]
 Extent = Callable[..., int]
@@ -86,6 +93,7 @@ class Rung:
     min_arch: int = 75
     alignment: int = 1
     a_major: str = "K"
+    b_major: str = "N"
     variants: tuple[tuple[Macros, Mapping], ...] = ()
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     valid: Callable[..., bool] = lambda **_: True
@@ -132,7 +140,7 @@ class Rung:
                 raise ValueError(f"{self.name}: {name} is an integer, not {value!r}")
             if name.startswith("HALF_") and value not in (0, 1):
                 raise ValueError(f"{self.name}: {name} is 0 or 1, not {value}")
-            if value < (0 if self.macros[name] == 0 or name == "PAD" else 1):
+            if value < (0 if self.macros[name] == 0 or name in ("PAD", "SPLIT") else 1):
                 raise ValueError(f"{self.name}: {name} is positive, not {value}")
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
@@ -166,7 +174,8 @@ class Rung:
         values = self.resolve(macros)
         threads = self.threads(**values)
         block = (threads, 1, 1) if isinstance(threads, int) else (*threads, 1)
-        return self.grid(M, N, **values), block, self.shared(**values)
+        sizes = (M, N, K) if self.grid is split_grid else (M, N)
+        return self.grid(*sizes, **values), block, self.shared(**values)
 
     def configurations(self) -> list[dict[str, int]]:
         """The settings worth checking: the default, then each variant."""
@@ -325,6 +334,36 @@ HOPPER_TYPES = (
     ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
     ({"BF16_OUTPUT": 1}, {"output": "bfloat16"}),
 )
+
+def eight_warps(*, BM: int, BN: int, WM: int, **_: int) -> bool:
+    """Whether the tile of tma_mma is that of two warpgroups."""
+    return BM * BN == 8 * WM * 64 and divides(WM, BM)
+
+
+def boxes_fill_tile(*, BM: int, A_BOX: int, **_: int) -> bool:
+    """Whether copies of A_BOX rows fill a tile of A, in whole groups of eight swizzled rows."""
+    return divides(A_BOX, BM) and divides(8, A_BOX)
+
+
+def stages_hold_sums(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> bool:
+    """Whether the blocks of a cluster can put a tile's sums where their stages were."""
+    return SPLIT < 2 or BM * (BN + 8) * 4 <= 128 * (BM + BN) * STAGES
+
+
+def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int:
+    """Bytes of an element of A or B of wgmma_fp8."""
+    return 4 if TF32_INPUT else 2 if BF16_INPUT else 1
+
+
+def split_grid(
+    M: int, N: int, K: int, *, BM: int, BN: int, SPLIT: int, BLOCKS: int, PER_SM: int, **_: int
+) -> tuple[int, int, int]:
+    """Blocks of wgmma_split: SPLIT per tile; where no tile is shared, or any, as many as run at a time and have work."""
+    tiles = ceil_div(M, BM) * ceil_div(N, BN)
+    if SPLIT > 1:
+        return tiles * SPLIT, 1, 1
+    return min(BLOCKS * PER_SM, tiles if SPLIT else tiles * ceil_div(K, 64)), 1, 1
+
 
 LADDER = (
     Rung("cpu", None, "triple loop, then every core, then BLAS", machine="cpu"),
@@ -519,6 +558,24 @@ LADDER = (
         space={"BM": (128, 256), "BN": (128, 256), "BK": (32, 64), "STAGES": (3, 4, 6), "GROUP": (4, 8, 16)},
     ),
     Rung(
+        "tma_mma", 21, "one thread moves whole tiles, in and out; barriers count what has landed",
+        inputs="float16",
+        macros={"BM": 256, "BN": 128, "WM": 64, "STAGES": 3, "BUFFERS": 4, "GROUP": 8, "BLOCKS": 132,
+                "HALF_OUTPUT": 0},
+        needs={**TWO_STAGES, "eight warps, WM by 64 each": eight_warps},
+        threads=lambda BM, BN, WM, **_: 32 * (BM // WM) * (BN // 64) + 128,
+        shared=lambda BM, BN, WM, STAGES, BUFFERS, **_: (
+            128 * (BM + BN) * STAGES + STORE_BYTES * BUFFERS * (BM // WM) * (BN // 64)
+        ),
+        grid=persistent_grid,
+        boxes=lambda **macros: store_boxes(BF16_OUTPUT=0, **macros),
+        alignment=8,
+        min_arch=90,
+        variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
+        space={"BM": (128, 256), "BN": (128, 256), "STAGES": (3, 4), "BUFFERS": (2, 4), "GROUP": (4, 8, 16)},
+        valid=eight_warps,
+    ),
+    Rung(
         "wgmma", 22, "a warpgroup multiplies straight from shared memory",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
@@ -585,6 +642,60 @@ LADDER = (
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (3, 4, 6), "BUFFERS": (2, 4), "GROUP": (4, 8), "HELD": (0, 4),
                "CLUSTER_M": (1, 2), "CLUSTER_N": (1, 2)},
         valid=lambda **macros: persistent_shared(**macros) <= HOPPER_SHARED,
+    ),
+    Rung(
+        "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "STAGES": 6, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
+                "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={
+            **WGMMA_TILES,
+            **TWO_STAGES,
+            "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
+            "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
+            "stages that hold a tile's sums, where SPLIT is above 1": stages_hold_sums,
+        },
+        threads=lambda BM, **_: BM // 64 * 128 + 32,
+        shared=lambda BM, BN, STAGES, SPLIT, **_: 128 * (BM + BN) * STAGES + 2 * STORE_BYTES * (BM // 16) * (SPLIT < 2),
+        grid=split_grid,
+        boxes=lambda A_BOX, **_: {"A": (A_BOX, 64), "B": (64, 64)},
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4),
+               "A_BOX": (16, 64, 128)},
+        valid=lambda BM, BN, **m: (
+            BM * BN <= 128 * 256 and boxes_fill_tile(BM=BM, **m) and stages_hold_sums(BM=BM, BN=BN, **m)
+        ),
+    ),
+    Rung(
+        "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",
+        inputs="float8_e4m3fn", output="bfloat16",
+        macros={"BN": 256, "STAGES": 4, "BUFFERS": 2, "CLUSTER": 2, "GROUP": 8, "BLOCKS": 132, "PROMOTE": 0, "TF32_INPUT": 0,
+                "INT8_INPUT": 0, "BF16_INPUT": 0, "FLOAT_OUTPUT": 0},
+        needs={
+            **TWO_STAGES,
+            "one type of input": lambda TF32_INPUT, INT8_INPUT, BF16_INPUT, **_: TF32_INPUT + INT8_INPUT + BF16_INPUT <= 1,
+            "PROMOTE to be a multiple of the k-step": lambda PROMOTE, **m: divides(128 // bytes_of_input(**m), PROMOTE),
+        },
+        threads=lambda **_: 384,
+        shared=lambda BN, **macros: persistent_shared(BM=128, BN=BN, **macros),
+        grid=lambda M, N, CLUSTER, **macros: persistent_grid(M, N, BM=128, CLUSTER_M=CLUSTER, **macros),
+        boxes=lambda BN, CLUSTER, FLOAT_OUTPUT, **m: {
+            "A": (128, 128 // bytes_of_input(**m)), "B": (BN // CLUSTER, 128 // bytes_of_input(**m)),
+            "C": (16, 32 if FLOAT_OUTPUT else 64),
+        },
+        alignment=16,
+        min_arch=90,
+        b_major="K",
+        variants=(
+            ({"TF32_INPUT": 1}, {"inputs": "tf32", "output": "float32", "macros": {"FLOAT_OUTPUT": 1}}),
+            ({"INT8_INPUT": 1}, {"inputs": "int8", "accumulator": "int32", "output": "float32", "macros": {"FLOAT_OUTPUT": 1}}),
+            ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
+            ({"FLOAT_OUTPUT": 1}, {"output": "float32"}),
+            ({"PROMOTE": 128}, {"macros": {"BN": 192}}),
+        ),
+        space={"BN": (128, 192, 256), "STAGES": (3, 4, 5, 6), "CLUSTER": (1, 2), "GROUP": (4, 8, 16)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip

@@ -37,9 +37,10 @@ FORMATS = {
     "float16": (2, "FLOAT16"),
     "bfloat16": (2, "BFLOAT16"),
     "float32": (4, "FLOAT32"),
+    "tf32": (4, "TFLOAT32"),  # a float32 that the copy rounds to tf32
     "float64": (8, "FLOAT64"),
 }
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "tf32", "float64")
 
 
 @dataclass(frozen=True)

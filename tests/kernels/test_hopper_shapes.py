@@ -1,0 +1,187 @@
+"""tma_mma, wgmma_split and wgmma_fp8: settings that compile, grids, refusals, and results on the emulator."""
+
+import numpy as np
+import pytest
+
+import emulator
+from kernels.build import build
+from kernels.rungs import find
+from kernels.tensor_map import TensorMap
+
+ARCH = "90a"
+
+# Settings that were measured, and one of every type and way to share.
+SETTINGS = [
+    ("tma_mma", {}),
+    ("tma_mma", {"HALF_OUTPUT": 1, "BM": 128, "BN": 256}),
+    ("tma_mma", {"STAGES": 4, "BUFFERS": 2}),
+    ("wgmma_split", {}),
+    ("wgmma_split", {"SPLIT": 0, "BF16_INPUT": 1, "BF16_OUTPUT": 1}),
+    ("wgmma_split", {"SPLIT": 0, "BM": 256, "STAGES": 3, "HALF_OUTPUT": 1}),
+    ("wgmma_split", {"SPLIT": 1, "STAGES": 2, "PER_SM": 2, "HALF_OUTPUT": 1}),
+    ("wgmma_split", {"SPLIT": 2, "BM": 64, "A_BOX": 16, "STAGES": 4, "HALF_OUTPUT": 1}),
+    ("wgmma_split", {"SPLIT": 8, "BM": 64, "BN": 256, "A_BOX": 64, "STAGES": 5}),
+    ("wgmma_fp8", {}),
+    ("wgmma_fp8", {"PROMOTE": 128}),
+    ("wgmma_fp8", {"PROMOTE": 512, "BN": 128, "STAGES": 6, "FLOAT_OUTPUT": 1}),
+    ("wgmma_fp8", {"CLUSTER": 1}),
+    ("wgmma_fp8", {"TF32_INPUT": 1}),
+    ("wgmma_fp8", {"INT8_INPUT": 1}),
+    ("wgmma_fp8", {"BF16_INPUT": 1}),
+]
+
+
+@pytest.mark.parametrize(("name", "macros"), SETTINGS)
+def test_compiles_without_spills_or_warnings(name, macros):
+    rung = find(name)
+    values = rung.resolve(macros)
+    rung.check_needs(values)
+    built = build(rung, values, ARCH)
+    assert built.spills == 0 and not built.warnings
+    assert "C75" not in built.log  # ptxas: wgmma serialized, setmaxnreg ignored
+    _, _, shared = rung.geometry(values, 1, 1, 1)
+    # ptxas does not count the 1024 bytes that alignment costs where barriers stand before the stages
+    assert (shared + 1024) * values.get("PER_SM", 1) <= 227 * 1024
+
+
+def test_clusters_finish_in_whole_rounds():
+    # 16 x 16 tiles of two blocks, 66 such clusters at a time: four rounds, for which 64 do
+    assert find("wgmma_fp8").geometry({}, 4096, 4096, 64)[0] == (128, 1, 1)
+    assert find("wgmma_fp8").geometry({"CLUSTER": 1}, 100, 300, 64)[0] == (2, 1, 1)
+
+
+def test_blocks_share_tiles_as_split_says():
+    rung = find("wgmma_split")
+    sizes = (256, 256, 65536)
+    assert rung.geometry({"SPLIT": 8}, *sizes)[0] == (4 * 8, 1, 1)
+    assert rung.geometry({"SPLIT": 0}, *sizes)[0] == (132, 1, 1)
+    assert rung.geometry({"SPLIT": 0}, 16, 128, 200)[0] == (4, 1, 1)  # no block without a k-step
+    assert rung.geometry({"SPLIT": 1}, *sizes)[0] == (4, 1, 1)
+    assert rung.geometry({"SPLIT": 1, "PER_SM": 2}, 4096, 4096, 128)[0] == (264, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "macros", "words"),
+    [
+        ("wgmma_split", {"SPLIT": 3}, "SPLIT to be 0, 1, 2, 4 or 8"),
+        ("wgmma_split", {"BM": 64}, "A_BOX to divide BM"),
+        ("wgmma_split", {"STAGES": 2}, "stages that hold a tile's sums"),
+        ("tma_mma", {"BM": 128}, "eight warps"),
+        ("wgmma_fp8", {"TF32_INPUT": 1, "INT8_INPUT": 1}, "one type of input"),
+        ("wgmma_fp8", {"PROMOTE": 100}, "PROMOTE to be a multiple of the k-step"),
+    ],
+)
+def test_settings_that_would_be_wrong_are_refused(name, macros, words):
+    rung = find(name)
+    with pytest.raises(ValueError, match=words):
+        rung.check_needs(rung.resolve(macros))
+
+
+def test_tf32_is_a_float_that_the_copy_rounds():
+    one = TensorMap(np.zeros((8, 32), np.float32), (8, 32), format="tf32", swizzle=128)
+    assert one.itemsize == 4
+    with pytest.raises(ValueError, match="tf32 has 4 bytes, the array's elements 2"):
+        TensorMap(np.zeros((8, 64), np.float16), (8, 32), format="tf32", swizzle=128)
+
+
+# ---- On the emulator, as soon as it has TMA and wgmma.
+
+SIZES = [
+    ("tma_mma", {"BLOCKS": 2, "GROUP": 1}, (300, 264, 136)),
+    ("tma_mma", {"HALF_OUTPUT": 1}, (1, 8, 8)),
+    ("wgmma_split", {"SPLIT": 2}, (100, 200, 40)),  # one k-step for two blocks
+    ("wgmma_split", {"SPLIT": 4, "BM": 64, "A_BOX": 64, "STAGES": 8}, (130, 264, 200)),
+    (
+        "wgmma_split",
+        {"SPLIT": 2, "BM": 64, "A_BOX": 16, "STAGES": 4, "HALF_OUTPUT": 1},
+        (17, 136, 456),
+    ),
+    (
+        "wgmma_split",
+        {"SPLIT": 1, "BLOCKS": 2, "BN": 192, "STAGES": 4, "HALF_OUTPUT": 1},
+        (257, 400, 72),
+    ),
+    ("wgmma_split", {"SPLIT": 0, "BLOCKS": 7}, (257, 136, 200)),
+    ("wgmma_split", {"SPLIT": 0, "BLOCKS": 3, "BF16_INPUT": 1, "BF16_OUTPUT": 1}, (64, 136, 456)),
+    ("wgmma_fp8", {"BLOCKS": 2}, (300, 272, 144)),
+    (
+        "wgmma_fp8",
+        {"BLOCKS": 2, "PROMOTE": 128},
+        (300, 400, 272),
+    ),  # an odd number of panels per tile
+    ("wgmma_fp8", {"CLUSTER": 1, "FLOAT_OUTPUT": 1}, (130, 272, 144)),
+    ("wgmma_fp8", {"TF32_INPUT": 1}, (130, 136, 40)),
+    ("wgmma_fp8", {"INT8_INPUT": 1}, (130, 144, 144)),
+    ("wgmma_fp8", {"BF16_INPUT": 1}, (130, 136, 72)),
+]
+ROUNDING = {"float32": 1e-6, "float16": 5e-4, "bfloat16": 4e-3}  # relative, of the output
+SUMS = {"float8_e4m3fn": 1e-3}  # of 8-bit products inside the tensor core
+
+
+def e4m3_values() -> np.ndarray:
+    """What each of the 256 bytes means (OFP8: bias 7, no infinities)."""
+    byte = np.arange(256)
+    exponent, mantissa = byte >> 3 & 15, byte & 7
+    size = np.where(
+        exponent == 0, mantissa / 8 * 2.0**-6, (1 + mantissa / 8) * 2.0 ** (exponent - 7)
+    )
+    return np.where(byte & 127 == 127, np.nan, np.where(byte & 128, -size, size))
+
+
+def to_bits(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, str | None]:
+    """An array as stored in `kind`, what it means in float64, and its format's name where NumPy has none."""
+    values = values.astype(np.float32)
+    if kind == "float8_e4m3fn":
+        table = e4m3_values()
+        order = np.argsort(table)[:254]
+        stored = order[np.searchsorted(table[order], values)].astype(np.uint8)
+        return stored, table[stored], kind
+    if kind == "bfloat16":
+        stored = (values.view(np.uint32) >> 16).astype(np.uint16)
+        return stored, from_bits(stored, kind), kind
+    if kind == "tf32":
+        stored = (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+        return stored, stored.astype(float), None
+    stored = (values * (40 if kind == "int8" else 1)).astype(kind)
+    return stored, stored.astype(float), None
+
+
+def from_bits(stored: np.ndarray, kind: str) -> np.ndarray:
+    """What stored outputs mean."""
+    wide = (stored.astype(np.uint32) << 16).view(np.float32) if kind == "bfloat16" else stored
+    return wide.astype(float)
+
+
+@pytest.mark.skipif(not hasattr(emulator, "TensorMap"), reason="this emulator has no TMA yet")
+@pytest.mark.parametrize("beta", [0.0, 1.5])
+@pytest.mark.parametrize(("name", "macros", "size"), SIZES)
+def test_agrees_with_numpy_without_a_hazard(name, macros, size, beta):
+    rung = find(name)
+    values, types, alpha = rung.resolve(macros), rung.types(macros), -0.75
+    M, N, K = size
+    random = np.random.default_rng(1)
+    A, a, a_format = to_bits(random.standard_normal((M, K)), types.inputs)
+    B, b, b_format = to_bits(
+        random.standard_normal((N, K) if rung.b_major == "K" else (K, N)), types.inputs
+    )
+    C, c, c_format = to_bits(random.standard_normal((M, N)), types.output)
+    want = alpha * a @ (b.T if rung.b_major == "K" else b)
+    if beta:
+        want += beta * c
+    else:
+        C[...] = 0x7FFF if C.dtype == np.uint16 else np.nan
+    matrices = {"A": (A, a_format), "B": (B, b_format), "C": (C, c_format)}
+    maps = [
+        emulator.TensorMap(matrices[matrix][0], box, format=matrices[matrix][1], swizzle=128)
+        for matrix, box in rung.boxes(**values).items()
+    ]
+    grid, block, shared = rung.geometry(values, M, N, K)
+    numbers = [np.int32(M), np.int32(N), np.int32(K), np.float32(alpha), np.float32(beta)]
+    module = emulator.Module(build(rung, values, ARCH).ptx)
+    trace = module.launch(
+        rung.entry, grid=grid, block=block, args=[*maps, C, *numbers], shared_bytes=shared
+    )
+    found = from_bits(C, types.output)
+    scale = SUMS.get(types.inputs, 1e-6) * (np.abs(a) @ np.abs(b.T if rung.b_major == "K" else b))
+    assert (np.abs(found - want) <= ROUNDING[types.output] * np.abs(want) + scale + 1e-6).all()
+    assert not trace.hazards
