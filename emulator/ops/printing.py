@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
+from emulator.machine.access import fetch
 from emulator.machine.memory import LOCAL_WINDOW
-from emulator.ops.memory import fetch
 from emulator.text.program import Address, Symbol
 
 _CONVERSION = re.compile(r"%([-+ #0]*)(\d*|\*)(?:\.(\d+))?(hh|h|ll|l|z|j|t)?([diouxXcsfFeEgGap%])")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from emulator.ops import (
-    asynchronous,
+    atomics,
     bits,
+    copies,
     floating,
     integer,
+    mbarrier,
     memory,
+    moves,
     printing,
     select,
     tensor,
@@ -31,9 +34,12 @@ def _by_type(name: str):
 OPCODES: dict = {
     **_INTEGERS,
     **memory.OPCODES,
+    **atomics.OPCODES,
+    **moves.OPCODES,
     **warp.OPCODES,
     **{name: _by_type(name) for name in floating.OPCODES},
     **tensor.OPCODES,
-    **asynchronous.OPCODES,
+    **copies.OPCODES,
+    **mbarrier.OPCODES,
     **printing.OPCODES,
 }

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator.errors import BarrierDivergence
+from emulator.machine.access import deliver, fetch, resolve, space_of
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
 from emulator.numbers.tensor import Product, transpose_8x8
-from emulator.ops.memory import deliver, fetch, resolve, space_of
 from emulator.text.program import Vector
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")

@@ -1,5 +1,7 @@
 """Finds hazards on shared memory: races, reads of what nobody wrote, and of copies under way."""
 
-from emulator.sanitizer.shadow import Hazard, Report, Shadow, source_name, watch
+from emulator.sanitizer.report import Hazard, Places, Report, source_name
+from emulator.sanitizer.shadow import Shadow
+from emulator.sanitizer.watching import watch
 
-__all__ = ["Hazard", "Report", "Shadow", "source_name", "watch"]
+__all__ = ["Hazard", "Places", "Report", "Shadow", "source_name", "watch"]

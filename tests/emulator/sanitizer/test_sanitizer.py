@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from emulator.machine.values import Affine, Pattern
-from emulator.sanitizer import Report, Shadow, source_name
+from emulator.sanitizer import Places, Report, Shadow, source_name
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,8 @@ DONE = np.ones(2, bool)
 
 
 def shadow(by_warp=False, **more):
-    return Shadow(
-        2, 128, 4096, symbols=[("As", 0, 1024), ("Bs", 1024, 1024)], by_warp=by_warp, **more
-    )
+    places = Places((("As", 0, 1024), ("Bs", 1024, 1024)))
+    return Shadow(2, 128, 4096, places=places, by_warp=by_warp, **more)
 
 
 def kinds(s):

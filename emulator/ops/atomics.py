@@ -1,0 +1,152 @@
+"""atom and red: read-modify-write of memory, lane after lane (PTX ISA 9.7.13)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.machine.access import count, dtype_of, resolve, space_of
+from emulator.machine.values import UNSIGNED
+from emulator.numbers import floats
+from emulator.ops.memory import ELSEWHERE, items_of
+from emulator.text.program import SINK, WIDTHS
+
+_ACCUMULATE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+
+def _operation(ins, bind, kind: str):
+    """(new value of (old, b, c), the ufunc that does the same, or None)."""
+    op = next(
+        (
+            p
+            for p in ins.parts[1:]
+            if p in ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+        ),
+        "",
+    )
+    if kind in ("f16x2", "bf16x2", "bf16", "f16"):
+        form = kind.removesuffix("x2")
+        if op not in ("add", "min", "max"):
+            raise bind.unsupported()
+        function = {"add": floats.add, "min": floats.minimum, "max": floats.maximum}[op]
+        halves = np.float16 if form == "f16" else np.uint16
+
+        def half(old, b, c):
+            return function(old.view(halves), b.view(halves), form).view(old.dtype)
+
+        return half, None
+    table = {
+        "add": (lambda old, b, c: old + b, np.add),
+        "min": (lambda old, b, c: np.minimum(old, b), np.minimum),
+        "max": (lambda old, b, c: np.maximum(old, b), np.maximum),
+        "exch": (lambda old, b, c: b, None),
+        "cas": (lambda old, b, c: np.where(old == b, c, old), None),
+        "inc": (
+            lambda old, b, c: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
+            None,
+        ),
+        "dec": (
+            lambda old, b, c: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
+            None,
+        ),
+    }
+    if op in _ACCUMULATE:
+        ufunc = _ACCUMULATE[op]
+        return (lambda old, b, c: ufunc(old, b)), ufunc
+    if op not in table:
+        raise bind.unsupported()
+    return table[op]
+
+
+def atom(ins, bind):
+    kind = ins.parts[-1]
+    if kind not in WIDTHS or kind == "b128" or ELSEWHERE & set(ins.parts):
+        raise bind.unsupported()
+    if kind in ("f16x2", "bf16x2"):
+        dtype = np.dtype(np.uint32)
+    elif kind in ("f16", "bf16"):
+        dtype = np.dtype(np.uint16)
+    else:
+        dtype = dtype_of(kind)
+    operands = list(ins.operands)
+    returns = ins.parts[0] == "atom"
+    destination = operands.pop(0) if returns else SINK
+    space, lanes = space_of(ins), len(items_of(operands[1]))
+    destinations = (
+        items_of(destination) if lanes > 1 and destination != SINK else (destination,) * 1
+    )
+    puts = [bind.put(d) for d in destinations]
+    get = bind.address(operands[0], space)
+    b_gets = [bind.array(item, dtype) for item in items_of(operands[1])]
+    c_get = bind.array(operands[2], dtype) if "cas" in ins else None
+    update, ufunc = _operation(ins, bind, kind)
+    returns = returns and any(d != SINK for d in destinations)
+    width = dtype.itemsize * lanes
+
+    def step(m, mask):
+        m.spin(mask)
+        bs = [np.broadcast_to(b(m), (m.B, m.T)) for b in b_gets]
+        c = np.broadcast_to(c_get(m), (m.B, m.T)) if c_get else None
+        olds = [np.zeros((m.B, m.T), dtype) for _ in bs]
+        for memory, where, here, name in resolve(m, space, get(m), mask):
+            for place in memory.places(m, where, here, dtype.itemsize, width, ins):
+                active = m.lanes_of(place.mask)
+                index = np.broadcast_to(place.index, active.shape)[active]
+                view = place.buffer.view(dtype)
+                for i, b in enumerate(bs):
+                    target = view[place.start + i :]
+                    picked = b[active], c[active] if c is not None else None
+                    old = _in_turn(target, index, *picked, update, ufunc, returns, m)
+                    if returns:
+                        olds[i][active] = old
+            count(m, ins, name, where, here, width, "atomic")
+        if returns:
+            for put, old in zip(puts, olds, strict=True):
+                put(m, old, mask)
+
+    return step
+
+
+def _in_turn(target, index, b, c, update, ufunc, returns: bool, m):
+    """Applies `update` lane after lane, in lane order, and returns what each lane found there."""
+    with np.errstate(all="ignore"):
+        if ufunc is not None and not returns:
+            ufunc.at(target, index, b)
+            m.changes += 1
+            return None
+        order = np.argsort(index, kind="stable")
+        where = index[order]
+        first = np.ones(len(where), bool)
+        first[1:] = where[1:] != where[:-1]
+        starts = np.flatnonzero(first)
+        lengths = np.diff(np.append(starts, len(where)))
+        old = np.empty(len(index), target.dtype)
+        changed = False
+        if ufunc is not None and lengths.max() > 8:
+            for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+                lanes = order[start : start + length]
+                chain = np.empty(length + 1, target.dtype)
+                chain[0], chain[1:] = target[where[start]], b[lanes]
+                chain = ufunc.accumulate(chain)
+                old[lanes] = chain[:-1]
+                changed |= bool(chain[-1] != chain[0])
+                target[where[start]] = chain[-1]
+        else:
+            for turn in range(int(lengths.max())):
+                lanes = order[starts[lengths > turn] + turn]
+                at = index[lanes]
+                before = target[at]
+                after = update(before, b[lanes], c[lanes] if c is not None else None)
+                old[lanes] = before
+                changed |= bool(
+                    (
+                        after.view(UNSIGNED[after.itemsize])
+                        != before.view(UNSIGNED[before.itemsize])
+                    ).any()
+                )
+                target[at] = after
+        if changed:
+            m.changes += 1
+        return old
+
+
+OPCODES = {"atom": atom, "red": atom}

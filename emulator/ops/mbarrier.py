@@ -1,0 +1,154 @@
+"""The instructions on mbarriers (PTX ISA 9.7.13.15); `machine.mbarriers` has their state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.errors import ExecutionError
+from emulator.machine.access import space_of
+from emulator.machine.mbarriers import COUNT, MBarrier, keys, named, warps_of
+from emulator.machine.values import Affine, Pattern
+from emulator.ops.copies import settle
+from emulator.text.program import SINK
+
+
+def mbarrier(ins, bind):
+    """mbarrier.init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count."""
+    kind = ins.parts[1]
+    if kind not in _MBARRIER or "multimem" in ins.parts:
+        raise bind.unsupported()
+    return _MBARRIER[kind](ins, bind)
+
+
+def _init(ins, bind):
+    space = space_of(ins)
+    get, count_of = bind.address(ins.operands[0], space), bind.integer(ins.operands[1], "u32")
+
+    def step(m, mask):
+        counts = m.addresses(count_of(m))
+        for offset, lanes in named(m, ins, space, get(m), mask):
+            barrier, blocks = MBarrier(m, offset), lanes.any(axis=1)
+            count = np.where(lanes, counts, 0).max(axis=1)
+            if ((count < 1) | (count > COUNT))[blocks].any():
+                m.fail(ExecutionError, f"an mbarrier counts 1 to {COUNT} arrivals", ins)
+            barrier.pending = barrier.expected = count
+            barrier.tx, barrier.phase = np.zeros_like(count), np.zeros_like(count)
+            barrier.store(blocks)
+
+    return step
+
+
+def _inval(ins, bind):
+    space, get = space_of(ins), bind.address(ins.operands[0], space_of(ins))
+
+    def step(m, mask):
+        for offset, lanes in named(m, ins, space, get(m), mask):
+            barrier = MBarrier(m, offset)
+            barrier.word[barrier.index[lanes.any(axis=1)]] = 0
+
+    return step
+
+
+def _arrive(ins, bind):
+    """arrive and arrive_drop, with .expect_tx and .noComplete."""
+    space, operands = space_of(ins), list(ins.operands)
+    put = None
+    if len(operands) > 1 and not hasattr(operands[0], "base"):
+        destination = operands.pop(0)
+        put = bind.put(destination) if destination != SINK else None
+    get = bind.address(operands[0], space)
+    last = bind.integer(operands[1], "u32") if len(operands) > 1 else lambda m: 1
+    expects, drops = "expect_tx" in ins.parts, ins.parts[1] == "arrive_drop"
+
+    def step(m, mask):
+        value = last(m)
+        value = value if type(value) is int else m.addresses(value)
+        tokens = np.zeros((m.B, m.T), np.uint64)
+        for offset, lanes in named(m, ins, space, get(m), mask):
+            barrier = MBarrier(m, offset)
+            barrier.check(lanes, ins)
+            count = 1 if expects else value
+            if expects:
+                barrier.tx = barrier.tx + np.where(lanes, value, 0).sum(axis=1)
+            if drops:
+                barrier.expected = barrier.expected - np.where(lanes, count, 0).sum(axis=1)
+            tokens = np.where(lanes, barrier.arrive(lanes, count), tokens)
+        if put is not None:
+            put(m, tokens, mask)
+
+    return step
+
+
+def _expect_tx(ins, bind):
+    space, sign = space_of(ins), 1 if ins.parts[1] == "expect_tx" else -1
+    get, bytes_of = bind.address(ins.operands[0], space), bind.integer(ins.operands[1], "u32")
+
+    def step(m, mask):
+        value = m.addresses(bytes_of(m))
+        for offset, lanes in named(m, ins, space, get(m), mask):
+            barrier = MBarrier(m, offset)
+            barrier.check(lanes, ins)
+            barrier.tx = barrier.tx + sign * np.where(lanes, value, 0).sum(axis=1)
+            if sign < 0:
+                barrier.complete(lanes.any(axis=1))
+            barrier.store(lanes.any(axis=1))
+
+    return step
+
+
+def _wait(ins, bind):
+    """test_wait and try_wait: has the phase of a token, or of a parity, been completed?"""
+    space = space_of(ins)
+    put, get = bind.put(ins.operands[0]), bind.address(ins.operands[1], space)
+    by_parity = "parity" in ins.parts
+    if by_parity:
+        parity_of = bind.integer(ins.operands[2], "u32")
+    else:
+        token_of = bind.array(ins.operands[2], np.uint64)
+
+    def step(m, mask):
+        if by_parity:
+            wanted = m.addresses(parity_of(m)) & 1
+        else:
+            wanted = np.broadcast_to(token_of(m), (m.B, m.T)) >> np.uint64(63)
+            wanted = wanted.astype(np.int64)
+        holds, everyone = np.zeros((m.B, m.T), bool), True
+        for offset, lanes in named(m, ins, space, get(m), mask):
+            settle(m, offset, lanes)
+            barrier = MBarrier(m, offset)
+            barrier.check(lanes, ins)
+            passed = lanes & (barrier.phase[:, None] != wanted)
+            holds |= passed
+            everyone &= bool((passed == lanes).all())
+            if m.sanitizer is not None and passed.any():
+                m.sanitizer.acquire(keys(offset)[1], warps_of(m, passed))
+        put(m, holds, mask)
+        if not everyone:
+            m.spin(mask)
+
+    return step
+
+
+def _pending_count(ins, bind):
+    put, token = bind.put(ins.operands[0]), bind.array(ins.operands[1], np.uint64)
+
+    def step(m, mask):
+        count = np.broadcast_to(token(m) & np.uint64(COUNT), (m.B, m.T)).astype(np.int64)
+        put(m, Affine(Pattern(count, 0, COUNT)), mask)
+
+    return step
+
+
+_MBARRIER = {
+    "init": _init,
+    "inval": _inval,
+    "arrive": _arrive,
+    "arrive_drop": _arrive,
+    "expect_tx": _expect_tx,
+    "complete_tx": _expect_tx,
+    "test_wait": _wait,
+    "try_wait": _wait,
+    "pending_count": _pending_count,
+}
+
+OPCODES = {"mbarrier": mbarrier}

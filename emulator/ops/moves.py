@@ -1,0 +1,117 @@
+"""mov, with packing and unpacking, and addresses: cvta, isspacep, createpolicy (PTX ISA 9.7.9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.machine.access import space_of
+from emulator.machine.binder import PARAM_ADDRESS
+from emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from emulator.machine.values import UNSIGNED, add, lift, raw
+from emulator.text.program import WIDTHS, Imm, Reg, Symbol, Vector
+
+
+def mov(ins, bind):
+    kind = ins.parts[-1]
+    destination, source = ins.operands
+    if kind == "b128":
+        raise bind.unsupported()
+    if isinstance(destination, Vector):
+        return _unpack(bind, destination.items, source, WIDTHS[kind])
+    if isinstance(source, Vector):
+        return _pack(bind, destination, source.items, WIDTHS[kind])
+    if kind == "pred":
+        return bind.pure(destination, lambda value: value, bind.predicate(source))
+    width = WIDTHS[kind]
+    if kind[0] == "f" and isinstance(source, Imm):
+        constant = bind.constant(source, width, True)
+        return bind.pure(destination, lambda: constant)
+    if isinstance(source, Reg) and bind.width(source) == bind.width(destination):
+        return bind.pure(destination, lambda value: value, bind.value(source, width))
+    return bind.pure(destination, lambda value: value, bind.integer(source, f"u{8 * width}"))
+
+
+def _pack(bind, destination, items, width: int):
+    part = width // len(items)
+    if part not in UNSIGNED:
+        raise bind.unsupported()
+    dtype = np.dtype(UNSIGNED[part])
+    gets = [bind.value(item, part) for item in items]
+
+    def pack(*values):
+        if all(type(value) is int for value in values):
+            return sum(
+                (value & ((1 << 8 * part) - 1)) << (8 * part * i) for i, value in enumerate(values)
+            )
+        arrays = [
+            raw(v if type(v) is not np.ndarray or v.itemsize == part else lift(v, 8), dtype)
+            for v in values
+        ]
+        out = np.empty((*np.broadcast_shapes(*(a.shape for a in arrays)), len(arrays)), dtype)
+        for i, array in enumerate(arrays):
+            out[..., i] = array
+        return out.view(UNSIGNED[width])[..., 0]
+
+    return bind.pure(destination, pack, *gets)
+
+
+def _unpack(bind, items, source, width: int):
+    part = width // len(items)
+    if part not in UNSIGNED:
+        raise bind.unsupported()
+    get, puts = bind.value(source, width), [bind.put(item) for item in items]
+    whole = np.dtype(UNSIGNED[width])
+
+    def step(m, mask):
+        value = get(m)
+        if type(value) is int:
+            for i, put in enumerate(puts):
+                put(m, value >> (8 * part * i) & ((1 << 8 * part) - 1), mask)
+            return
+        array = np.ascontiguousarray(raw(value, whole))
+        parts = array.view(UNSIGNED[part]).reshape(*array.shape, len(puts))
+        for i, put in enumerate(puts):
+            put(m, np.ascontiguousarray(parts[..., i]), mask)
+
+    return step
+
+
+def cvta(ins, bind):
+    space = space_of(ins)
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space, 0)
+    if isinstance(ins.operands[1], Symbol):
+        home, at = bind.symbol(ins.operands[1])
+        at += PARAM_ADDRESS if home == "param" else window
+        return bind.pure(ins.operands[0], lambda: at)
+    if "to" in ins.parts:
+        window = -window
+    bits = window & (1 << 64) - 1
+    return bind.pure(
+        ins.operands[0], lambda value: add(value, bits, 8), bind.integer(ins.operands[1], "u64")
+    )
+
+
+def isspacep(ins, bind):
+    space = space_of(ins)
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
+
+    def inside(value):
+        if type(value) is int:
+            return (
+                value < SHARED_WINDOW if window is None else window <= value < window + WINDOW_BYTES
+            )
+        lanes = value.pattern.array + value.offset
+        return (
+            lanes < SHARED_WINDOW
+            if window is None
+            else (lanes >= window) & (lanes < window + WINDOW_BYTES)
+        )
+
+    return bind.pure(ins.operands[0], inside, bind.integer(ins.operands[1], "u64"))
+
+
+def createpolicy(ins, bind):
+    return bind.pure(ins.operands[0], lambda: 0)
+
+
+OPCODES = {"mov": mov, "cvta": cvta, "isspacep": isspacep, "createpolicy": createpolicy}

@@ -1,0 +1,99 @@
+"""What happened before what: vector clocks of the warps, in one time, which is a count of events."""
+
+import numpy as np
+
+
+class Order:
+    """Up to when each warp is ordered after each other warp of its block.
+
+    `known[b, w, v]`: what warp v of block b did up to then happens before what warp w does next.
+    `floor[b]` is a block's smallest entry: what is older is ordered for everybody; `lowest` is the
+    smallest floor. `log[time]` is (instruction, what it did). alive: returns the threads that have not
+    exited, (blocks, threads) bool.
+    """
+
+    def __init__(self, blocks, threads, alive=None):
+        self.blocks, self.warps, self.alive = blocks, threads // 32, alive
+        self.now = 0
+        self.log = [(None, "")]
+        self.floor = np.zeros(blocks, np.int32)
+        self.lowest = 0
+        self.known = np.zeros((blocks, self.warps, self.warps), np.int32)
+        self.released = {}
+
+    def barrier(self, number, lanes, done):
+        """Lanes met at barrier `number` in the blocks `done`, (blocks,) bool."""
+        here = self.warps_of(lanes)
+        arrived = self.released.get(("bar", number))
+        there = here if self.alive is None else here | ~self.warps_of(self.alive())
+        full = done & there.all(axis=1)
+        if full.all():
+            self.tick(None, "barrier")
+            self.known[...] = self.now
+            self.floor[...] = self.now
+            self.lowest = self.now
+        else:
+            self.release(("bar", number), here & done[:, None])
+            self.acquire(("bar", number), here & done[:, None])
+            self.known[full] = self.now
+            self._settle()
+        if arrived is not None or not full.all():
+            self.forget(("bar", number), done)
+
+    def barrier_arrive(self, number, lanes):
+        """Lanes arrived at barrier `number` without waiting."""
+        self.release(("bar", number), self.warps_of(lanes))
+
+    def warp_barrier(self, lanes=None):
+        """These lanes, (blocks, threads) bool or None for all, executed a `.sync` together."""
+        self.tick(None, "sync")
+        own = np.einsum("bww->bw", self.known)  # a writable view of the diagonals
+        if lanes is None:
+            own[...] = self.now
+        else:
+            own[self.warps_of(lanes)] = self.now
+        if self.warps == 1:
+            self._settle()
+
+    def release(self, key, warps):
+        """These warps, (blocks, warps) bool, arrive at what is called `key` (any hashable)."""
+        self.tick(None, "arrive")
+        clock = self.released.get(key)
+        if clock is None:
+            clock = self.released[key] = np.zeros((self.blocks, self.warps), np.int32)
+        np.maximum(clock, np.where(warps[:, :, None], self.known, 0).max(axis=1), out=clock)
+        np.maximum(clock, np.where(warps, self.now, 0), out=clock)
+
+    def acquire(self, key, warps):
+        """These warps, (blocks, warps) bool, go on because of the arrivals at `key`."""
+        clock = self.released.get(key)
+        if clock is not None:
+            joined = np.maximum(self.known, clock[:, None, :])
+            np.copyto(self.known, joined, where=warps[:, :, None])
+            self._settle()
+
+    def forget(self, key, blocks):
+        """The arrivals at `key` in these blocks, (blocks,) bool, belong to the past."""
+        clock = self.released.get(key)
+        if clock is not None:
+            clock[blocks] = 0
+
+    def transfer(self, key, other, blocks):
+        """The arrivals at `key` in these blocks, (blocks,) bool, become arrivals at `other`."""
+        source = self.released.get(key)
+        if source is not None:
+            target = self.released.setdefault(other, np.zeros_like(source))
+            target[blocks] = np.maximum(target[blocks], source[blocks])
+            source[blocks] = 0
+
+    def warps_of(self, lanes):
+        return lanes.reshape(self.blocks, self.warps, 32).any(axis=2)
+
+    def _settle(self):
+        self.floor = self.known.min(axis=(1, 2))
+        self.lowest = int(self.floor.min())
+
+    def tick(self, instruction, what):
+        self.now += 1
+        self.log.append((instruction, what))
+        return self.now

@@ -1,0 +1,152 @@
+"""Hazards as a reader gets them: what went wrong together with what, where, and in whose code."""
+
+import re
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Hazard:
+    """One pair of places in the program that can go wrong together, as first seen.
+
+    kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read" or
+    "unfinished-copy". source, ptx_line, thread: of the access that was noticed; other_...: of the
+    earlier one, or None. source is (file, line) in the kernel's own file, or None without
+    `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
+    address: byte offset in the block's shared memory, that is symbol + offset. count: how often, in
+    granules.
+    """
+
+    kind: str
+    message: str
+    source: tuple[str, int] | None
+    other_source: tuple[str, int] | None
+    ptx_line: int
+    other_ptx_line: int | None
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    other_thread: tuple[int, int, int] | None
+    address: int
+    symbol: str
+    offset: int
+    count: int = 0
+    frames: tuple[tuple[str, int], ...] = ()
+    other_frames: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self):
+        return self.message + (f" ({self.count} times)" if self.count > 1 else "")
+
+
+@dataclass
+class Report:
+    """The hazards of a launch, one for each kind and pair of source lines (PTX lines without)."""
+
+    found: dict = field(default_factory=dict)
+
+    @property
+    def hazards(self) -> list[Hazard]:
+        return list(self.found.values())
+
+
+def source_name(symbol):
+    """A shared variable as its author wrote it: `_ZZ10gemm_tiledE2As` is `As` in `gemm_tiled`."""
+    if symbol.startswith("_ZZ"):
+        for found in re.finditer(r"E(\d+)", symbol):
+            name = symbol[found.end() :]
+            if len(name) == int(found.group(1)):  # Itanium C++ ABI 5.1.6: local names
+                return name
+    return symbol
+
+
+@dataclass(frozen=True)
+class Places:
+    """How a report names what the shadow numbers.
+
+    symbols: (name, start, bytes) of the shared variables. block_of, thread_of: from an index to (x, y, z).
+    """
+
+    symbols: tuple = ()
+    block_of: object = lambda b: (b, 0, 0)
+    thread_of: object = lambda t: (t, 0, 0)
+
+    def symbol(self, address):
+        """(name, offset in it) of a byte of shared memory."""
+        return next(
+            ((n, address - s) for n, s, size in self.symbols if s <= address < s + size),
+            ("shared memory", address),
+        )
+
+
+def describe(kind, instruction, earlier, did, block, thread, other, address, places):
+    """A Hazard, in words.
+
+    instruction, earlier: what was noticed, and what it collided with, which `did` "read", "write",
+    "copy" ...; block, thread, other: indices, `other` None where it is not known who. address: bytes.
+    """
+    symbol, offset = places.symbol(address)
+    one = places.thread_of(thread)
+    two = None if other is None else places.thread_of(other)
+    by = f"thread {two}" if two else "another thread"
+    what, here, there = f"byte {offset} of {symbol}", _where(instruction), _where(earlier)
+    same_warp = other is not None and other >> 5 == thread >> 5
+    missing = "the warp does not synchronise" if same_warp else "no barrier stands"
+    if kind == "read-after-write" and did == "copy":
+        text = (
+            f"thread {one} reads {what} {here}; {by} copied it {there} and waited for it, "
+            f"but {missing} between that wait and this read"
+        )
+    elif kind == "read-after-write":
+        text = f"thread {one} reads {what} {here} that {by} wrote {there}; {missing} between"
+    elif kind == "write-after-read":
+        text = (
+            f"thread {one} overwrites {what} {here} while {by} may still be reading it "
+            f"{there}; {missing} between"
+        )
+    elif kind == "write-after-write":
+        text = f"thread {one} and {by} both write {what}, {here} and {there}; {missing} between"
+    elif kind == "uninitialised-read":
+        text = f"thread {one} reads {what} {here}, which no thread has written"
+    else:
+        text = (
+            f"thread {one} touches {what} {here} while the cp.async that {by} issued {there} "
+            "is under way: nobody has waited for it"
+        )
+    return Hazard(
+        kind,
+        f"{kind} in block {places.block_of(block)}: {text}",
+        _source(instruction),
+        _source(earlier),
+        getattr(instruction, "line", None),
+        getattr(earlier, "line", None),
+        places.block_of(block),
+        one,
+        two,
+        address,
+        symbol,
+        offset,
+        frames=_frames(instruction),
+        other_frames=_frames(earlier),
+    )
+
+
+def _frames(instruction):
+    location = getattr(instruction, "location", None)
+    return location.frames() if location is not None else ()
+
+
+def _source(instruction):
+    frames = _frames(instruction)
+    return frames[-1] if frames else None
+
+
+def place_of(instruction):
+    """What makes two instructions one place: the source line, else the PTX line."""
+    return _source(instruction) or getattr(instruction, "line", None)
+
+
+def _where(instruction):
+    frames = [f"{file.rsplit('/', 1)[-1]}:{line}" for file, line in _frames(instruction)]
+    if len(frames) > 1:
+        return f"at {frames[-1]} ({frames[0]})"
+    if frames:
+        return f"at {frames[0]}"
+    return f"at PTX line {instruction.line}" if instruction is not None else ""
