@@ -1,0 +1,277 @@
+"""Reads the inside of a function: registers, labels, source locations, instructions and their operands."""
+
+from __future__ import annotations
+
+import re
+
+from emulator.text.declarations import Declarations, Scope
+from emulator.text.program import (
+    SINK,
+    SPACES,
+    SPECIALS,
+    WIDTHS,
+    Address,
+    Group,
+    Imm,
+    Instruction,
+    Label,
+    Location,
+    Not,
+    Pair,
+    Reg,
+    Special,
+    Symbol,
+    Variable,
+    Vector,
+)
+from emulator.text.words import floating, integer, joined
+
+
+class Body:
+    """The inside of one function's braces.
+
+    registers: unique name -> type, which declarations add to. files: number -> name. count: how many
+    instructions stand before this body.
+    """
+
+    def __init__(
+        self,
+        parser: Declarations,
+        registers: dict[str, str],
+        files: dict[int, str],
+        count: int,
+    ):
+        self.parser, self.registers, self.files, self.count = parser, registers, files, count
+        self.items: list[Label | Instruction] = []
+        self.variables: list[Variable] = []
+        self.targets: dict[str, tuple[str, ...]] = {}
+        self.location: Location | None = None
+        self.sites: dict[tuple[int, int, int], Location] = {}
+        self.known: dict[Location, Location] = {}
+
+    def block(self, scope: Scope) -> None:
+        p = self.parser
+        opened = p.line()
+        p.expect("{")
+        self.find_labels(scope)
+        while not p.accept("}"):
+            kind, word, _ = p.tokens[p.at]
+            if kind == "end":
+                p.fail("this { is never closed", opened)
+            if word == "{":
+                self.block(Scope(scope))
+            elif word == ";":
+                p.next()
+            elif word == ".reg":
+                self.reg(scope)
+            elif word == ".loc":
+                self.loc()
+            elif word == ".pragma":
+                while p.next() != ";":
+                    pass
+            elif word in (".branchtargets", ".calltargets", ".callprototype"):
+                self.label_list(scope)
+            elif word == ".file" or word.startswith("@@"):
+                p.skip_line()
+            elif (word[1:] in SPACES and word[0] == ".") or word == ".extern":
+                p.accept(".extern")
+                self.variables.extend(p.variable_declaration(scope))
+            elif kind == "word" and p.tokens[p.at + 1][1] == ":":
+                p.at += 2
+                self.label(scope, word)
+            else:
+                self.instruction(scope)
+
+    def find_labels(self, scope: Scope) -> None:
+        """Labels may be used before they are written: declare those of this scope first."""
+        p = self.parser
+        at, depth = p.at, 1
+        while depth and at < len(p.tokens) - 1:
+            kind, word, _ = p.tokens[at]
+            if word == "{":
+                depth += 1
+            elif word == "}":
+                depth -= 1
+            elif (
+                depth == 1
+                and kind == "word"
+                and p.tokens[at + 1][1] == ":"
+                and p.tokens[at + 1][2] == p.tokens[at][2]
+                and word not in scope.names
+            ):
+                p.declare(scope, word)
+            at += 1
+
+    def label(self, scope: Scope, word: str) -> None:
+        p = self.parser
+        name = scope.names[word]
+        if p.peek() in (".branchtargets", ".calltargets"):
+            p.next()
+            found = []
+            while not p.accept(";"):
+                target = p.next()
+                if target != ",":
+                    found.append(scope.resolve(target))
+            self.targets[name] = tuple(found)
+        elif p.peek() == ".callprototype":
+            while p.next() != ";":
+                pass
+        else:
+            self.items.append(Label(name))
+
+    def label_list(self, scope: Scope) -> None:
+        while self.parser.next() != ";":
+            pass
+
+    def reg(self, scope: Scope) -> None:
+        p = self.parser
+        p.next()
+        kind = p.next()[1:]
+        if kind not in WIDTHS:
+            p.fail(f"registers of type .{kind} are not supported")
+        while True:
+            name = p.next()
+            if p.accept("<"):
+                count = integer(p.next())
+                p.expect(">")
+                suffix = ""
+                if scope.parent is not None:
+                    p.scopes += 1
+                    suffix = f"@{p.scopes}"
+                scope.families[name] = (count, suffix)
+                for number in range(count):
+                    self.registers[f"{name}{number}{suffix}"] = kind
+            else:
+                self.registers[p.declare(scope, name)] = kind
+            if not p.accept(","):
+                break
+        p.expect(";")
+
+    def loc(self) -> None:
+        """`.loc file line column[, function_name label[+n], inlined_at file line column]`"""
+        p = self.parser
+        line = p.line()
+        p.next()
+        numbers, site, inlined = [], [], False
+        while p.line() == line and p.tokens[p.at][0] != "end":
+            kind, word, _ = p.tokens[p.at]
+            p.next()
+            if word == "function_name":
+                p.next()
+                if p.accept("+"):
+                    p.next()
+            elif word == "inlined_at":
+                inlined = True
+            elif kind == "int":
+                (site if inlined else numbers).append(int(word))
+        if len(numbers) < 2:
+            p.fail("a .loc needs a file and a line", line)
+        file, row = self.files.get(numbers[0], f"file {numbers[0]}"), numbers[1]
+        caller = None
+        if len(site) == 3:
+            caller = self.sites.get(tuple(site))
+            if caller is None:
+                caller = Location(self.files.get(site[0], f"file {site[0]}"), site[1])
+        here = Location(file, row, caller)
+        here = self.known.setdefault(here, here)
+        if len(numbers) > 2:
+            self.sites[tuple(numbers[:3])] = here
+        self.location = here if row else self.location
+
+    def instruction(self, scope: Scope) -> None:
+        p = self.parser
+        start, line, guard = p.at, p.line(), None
+        if p.accept("@"):
+            negated = bool(p.accept("!"))
+            guard = (Reg(scope.resolve(p.next())), negated)
+        if p.tokens[p.at][0] != "word":
+            p.fail(f"expected an instruction, found {p.peek()!r}")
+        opcode = p.next()
+        operands = []
+        while not p.accept(";"):
+            operands.append(self.operand(scope))
+            if not p.accept(",") and p.peek() != ";":
+                p.fail(f"expected ',' or ';', found {p.peek()!r}")
+        text = joined(p.tokens[start : p.at])
+        parts = tuple(opcode.split("."))
+        item = Instruction(self.count, line, parts, tuple(operands), guard, self.location, text)
+        self.count += 1
+        self.items.append(item)
+
+    def operand(self, scope: Scope):
+        first = self.simple_operand(scope)
+        if self.parser.accept("|"):
+            return Pair(first, self.simple_operand(scope))
+        return first
+
+    def simple_operand(self, scope: Scope):
+        p = self.parser
+        kind, word, _ = p.tokens[p.at]
+        p.next()
+        if word == "[":
+            base, offset = None, 0
+            parts, further = [], []
+            while not p.accept("]"):
+                if p.accept("+"):
+                    continue
+                if p.accept("-"):
+                    offset -= integer(p.next())
+                elif p.tokens[p.at][0] == "int":
+                    offset += integer(p.next())
+                elif p.accept(","):  # a sampler, coordinates of a texture, surface or tensor
+                    further.append(self.operand(scope))
+                else:
+                    parts.append(self.name_operand(scope, p.next()))
+            if len(parts) > 1:
+                p.fail("an address has one base")
+            if parts:
+                base = parts[0]
+                if isinstance(base, Symbol):
+                    base, offset = Symbol(base.name), offset + base.offset
+            return Address(base, offset, tuple(further))
+        if word in ("{", "("):
+            close = "}" if word == "{" else ")"
+            items = []
+            while not p.accept(close):
+                items.append(self.operand(scope))
+                p.accept(",")
+            return Vector(tuple(items)) if word == "{" else Group(tuple(items))
+        if word == "!":
+            return Not(self.name_operand(scope, p.next()))
+        if word in ("-", "+"):
+            literal = self.simple_operand(scope)
+            if not isinstance(literal, Imm):
+                p.fail("a sign before something that is not a number")
+            return Imm(-literal.value) if word == "-" else literal
+        if kind == "int":
+            return Imm(integer(word))
+        if kind == "float":
+            return floating(word)
+        if kind == "word":
+            return self.name_operand(scope, word)
+        p.fail(f"unexpected {word!r}")
+
+    def name_operand(self, scope: Scope, word: str):
+        p = self.parser
+        if word == "_":
+            return SINK
+        if word == "WARP_SZ":
+            return Imm(32)
+        if word in ("%p_true", "true"):
+            return Imm(1)
+        unique = scope.resolve(word)
+        if unique in self.registers:
+            return Reg(unique)
+        stem, _, _ = word.rpartition(".")
+        if word[0] == "%":
+            root = word[1:].split(".")[0]
+            if root in SPECIALS or re.fullmatch(r"(envreg|pm|reserved_smem_offset_)\w*", root):
+                return Special(word[1:])
+            if stem and scope.resolve(stem) in self.registers:
+                p.fail("vector registers are not supported")
+            p.fail(f"undeclared register {word}")
+        offset = 0
+        while p.peek() == "+" and p.tokens[p.at + 1][0] == "int":
+            p.next()
+            offset += integer(p.next())
+        return Symbol(unique, offset)
