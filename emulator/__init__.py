@@ -17,6 +17,7 @@ from emulator.errors import (
     Trap,
     Unsupported,
 )
+from emulator.machine.tensor_map import TensorMap
 from emulator.module import Module
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "OutOfBounds",
     "PtxError",
     "Row",
+    "TensorMap",
     "Trace",
     "Trap",
     "Unsupported",

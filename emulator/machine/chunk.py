@@ -12,6 +12,7 @@ from emulator import sanitizer
 from emulator.counts.trace import Sample
 from emulator.counts.wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
 from emulator.errors import ExecutionError
+from emulator.machine.cluster import ClusterShared
 from emulator.machine.code import Code
 from emulator.machine.memory import Globals, Rows
 from emulator.machine.specials import special
@@ -40,6 +41,7 @@ class Chunk:
         self.threads = block[0] * block[1] * block[2]
         self.B, self.T = len(blocks), -(-self.threads // 32) * 32
         self.W = self.B * self.T // 32
+        self.cluster = int(np.prod(launch.cluster))  # blocks of a cluster; they lie side by side
         self.rows, self.counting, self.sanitizer = launch.rows, launch.counting, None
         self.regs: list[Value] = [0] * len(code.widths)
         self.params = launch.params
@@ -54,7 +56,9 @@ class Chunk:
         self.shared = Rows("shared", shared_row, self.B, launch.shared_bytes)
         self.local = Rows("local", np.arange(self.B * self.T).reshape(self.B, self.T), self.B * self.T,
                           code.local_bytes) if code.local_bytes else None  # fmt: skip
+        self.remote = ClusterShared(self) if self.cluster > 1 or code.maps_addresses else None
         self.globals = Globals(launch.space)
+        self.endings: list = []  # called, in order, when every thread has come to its end
         self.specials: dict[str, Value] = {}
         self.states: dict[str, object] = {}
         self.masks: dict = {}
@@ -206,6 +210,13 @@ class Chunk:
         requests = self.W if mask is None else int(lanes.any(axis=1).sum())
         return requests, int(sectors.sum()), threads * width
 
+    def count_cluster(self, ins, address, mask, width: int, kind: str) -> None:
+        """An access to other blocks' shared memory: its bytes, and a look by the sanitizer."""
+        self.rows[ins.index].bytes += int(np.count_nonzero(self.lanes_of(mask))) * width
+        if self.sanitizer is not None:
+            strong = kind == "atomic" or not sanitizer.STRONG.isdisjoint(ins.parts)
+            self.sanitizer.remote(self, address, mask, width, ins, kind, strong)
+
     def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
         """Keeps what each warp of the launch's first block did."""
         active = self.lanes_of(mask)[0]
@@ -221,7 +232,9 @@ class Chunk:
         row.room -= int(np.count_nonzero(active.reshape(-1, 32).any(axis=1)))
 
     def finish(self) -> None:
-        """Adds what blocks and guards counted to the rows."""
+        """Ends what is still under way, and adds what blocks and guards counted to the rows."""
+        for ending in self.endings:
+            ending(self)
         for block, (warps, threads) in zip(self.code.blocks, self.runs, strict=True):
             if not warps:
                 continue

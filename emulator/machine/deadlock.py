@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.errors import BarrierDivergence, Deadlock
+from emulator.machine import mbarriers
 from emulator.machine.barriers import ranges
 from emulator.machine.chunk import Chunk
 
@@ -35,6 +36,7 @@ def report(m: Chunk, why: str) -> None:
             coordinates = tuple(int(x) for x in m.blocks[block])
             lines.append(f"block {coordinates}, warp {number}, lanes {ranges(lanes)}: {text}")
     more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
+    more += mbarriers.describe(m)
     item, block = first if first else (None, None)
     where = m.place_of(item, block) if item else {}
     if (divided & warps_at_barrier).any():

@@ -6,6 +6,7 @@ from emulator.errors import PtxError, Unsupported
 from emulator.machine.binder import Binder
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
+from emulator.machine.warpgroup import tracked, watched
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
 
@@ -20,6 +21,7 @@ def decode(
     """
     graph = flow.build(program, function)
     names = Names(program, function, graph, globals_)
+    under_way = tracked(graph.blocks, names.slot)
     blocks, flows, instructions = [], [], {}
     for index, block in enumerate(graph.blocks):
         made = CodeBlock(
@@ -33,9 +35,9 @@ def decode(
             if position == 0 and block.head == "barrier":
                 made.head_step = barrier(item, bind)
             else:
-                if position == 0 and block.head == "warp":
+                if position == 0 and block.head == "warp":  # a warpgroup always meets whole
                     made.head_step = bind.membermask()
-                made.steps.append(_step(item, bind, opcodes))
+                made.steps.append(_step(item, bind, opcodes, under_way))
             (made.guarded if item.guard else made.plain).append(item.index)
             uses |= bind.uses & ~kills
             if not item.guard:
@@ -61,9 +63,10 @@ def decode(
     )  # fmt: skip
 
 
-def _step(item: Instruction, bind: Binder, opcodes: dict):
+def _step(item: Instruction, bind: Binder, opcodes: dict, under_way: int):
     factory = opcodes.get(item.parts[0])
-    if factory is None or any(isinstance(x, Address) and x.further for x in item.operands):
+    further = any(isinstance(x, Address) and x.further for x in item.operands)
+    if factory is None or (further and "tensor" not in item):
         raise Unsupported(f"{item.opcode} is not supported", item.line, item.text)
     try:
         step = factory(item, bind)
@@ -71,6 +74,8 @@ def _step(item: Instruction, bind: Binder, opcodes: dict):
         raise PtxError(
             f"cannot read this instruction ({problem!r})", item.line, item.text
         ) from problem
+    if (bind.uses | bind.defs) & under_way and item.parts[0] != "wgmma":
+        step = watched(step, item, bind.uses & under_way, bind.defs & under_way, bind.names.slot)
     return bind.guarded(step) if item.guard else step
 
 

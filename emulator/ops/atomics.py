@@ -7,6 +7,7 @@ import numpy as np
 from emulator.machine.access import count, dtype_of, resolve, space_of
 from emulator.machine.values import UNSIGNED
 from emulator.numbers import floats
+from emulator.ops.cluster import store_async
 from emulator.ops.memory import ELSEWHERE, items_of
 from emulator.text.program import SINK, WIDTHS
 
@@ -58,6 +59,8 @@ def _operation(ins, bind, kind: str):
 
 
 def atom(ins, bind):
+    if "async" in ins:
+        return store_async(ins, bind)
     kind = ins.parts[-1]
     if kind not in WIDTHS or kind == "b128" or ELSEWHERE & set(ins.parts):
         raise bind.unsupported()

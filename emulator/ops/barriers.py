@@ -8,6 +8,7 @@ from emulator.machine.barriers import BarrierState
 from emulator.machine.chunk import Chunk, Group
 from emulator.machine.code import ALL, CodeBlock
 from emulator.machine.values import Affine, Pattern
+from emulator.ops.cluster import ClusterWait
 
 
 class Barrier:
@@ -87,3 +88,8 @@ class Barrier:
         keep, m.keep = m.keep, ALL
         self.result(m, value, mask)
         m.keep = keep
+
+
+def barrier_at(ins, bind):
+    """What stands at the head of a block that begins with a barrier."""
+    return ClusterWait(ins, bind) if "cluster" in ins else Barrier(ins, bind)

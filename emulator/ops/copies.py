@@ -16,6 +16,7 @@ from emulator.errors import ExecutionError
 from emulator.machine.access import deliver, fetch, resolve, space_of
 from emulator.machine.mbarriers import MBarrier, named
 from emulator.machine.values import Affine
+from emulator.ops.bulk import cp_bulk
 from emulator.text.program import Reg
 
 _ELEMENT = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}
@@ -96,7 +97,9 @@ def _copies(m) -> Copies:
 
 
 def cp(ins, bind):
-    """cp.async and what belongs to it; bulk and tensor copies are refused."""
+    """cp.async and what belongs to it, and the bulk copies."""
+    if "bulk" in ins:
+        return cp_bulk(ins, bind)
     if ins.parts[1] != "async":
         raise bind.unsupported()
     table = {"commit_group": _commit_group, "wait_group": _wait_group, "wait_all": _wait_all}
@@ -106,7 +109,7 @@ def cp(ins, bind):
     if kind == "mbarrier":
         return _copy_arrive(ins, bind)
     if kind not in ("ca", "cg"):
-        raise bind.unsupported("bulk and tensor copies (TMA) are outside; compile for sm_80")
+        raise bind.unsupported()
     return _copy(ins, bind)
 
 
@@ -272,7 +275,8 @@ def _copy_arrive(ins, bind):
 
     def step(m, mask):
         copies = _copies(m)
-        for offset, lanes in named(m, ins, space, get(m), mask):
+        for name in named(m, ins, space, get(m), mask):
+            offset, lanes = name.offset, name.lanes
             if not counted:  # one more is pending, until the copies land
                 barrier = MBarrier(m, offset)
                 barrier.check(lanes, ins)
@@ -283,18 +287,21 @@ def _copy_arrive(ins, bind):
     return step
 
 
-def settle(m, offset: int, lanes: np.ndarray) -> None:
-    """Completes the copies that arrive at this mbarrier, in the blocks that look at it."""
+def settle(m, offset: int, lanes: np.ndarray) -> bool:
+    """Completes the copies that arrive at this mbarrier, in the blocks that look at it. Were there any?"""
     arrivals = _arrivals(m)
     blocks = lanes.any(axis=1)[:, None]
+    found = False
     for arrival in arrivals:
         if arrival.offset == offset:
             done = arrival.lanes & blocks
             if done.any():
+                found = True
                 _copies(m).land_before(m, done, arrival.order)
                 MBarrier(m, offset).arrive(done, 1)
                 arrival.lanes = arrival.lanes & ~blocks
     arrivals[:] = [arrival for arrival in arrivals if arrival.lanes.any()]
+    return found
 
 
 OPCODES = {"cp": cp}

@@ -6,6 +6,8 @@ import numpy as np
 
 from emulator.machine.access import POLLING, count, deliver, dtype_of, fetch, resolve, space_of
 from emulator.machine.values import SIGNED, UNSIGNED
+from emulator.ops.bulk import prefetch_map
+from emulator.ops.cluster import store_async
 from emulator.text.program import SINK, WIDTHS, Address, Symbol, Vector
 
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
@@ -90,6 +92,8 @@ def _load_parameter(puts, at: int, width: int, kind: str):
 
 
 def st(ins, bind):
+    if "async" in ins:
+        return store_async(ins, bind)
     _, dtype, lanes = _elements(ins, bind)
     operand, sources = ins.operands[0], items_of(ins.operands[1])
     if len(sources) != lanes:
@@ -112,6 +116,11 @@ def st(ins, bind):
     return step
 
 
+def prefetch(ins, bind):
+    """Into a cache, which is not modelled; of a tensor map, there must be one."""
+    return prefetch_map(ins, bind) if "tensormap" in ins else _nothing(ins, bind)
+
+
 def _nothing(ins, bind):
     return lambda m, mask: None
 
@@ -120,7 +129,6 @@ OPCODES = {
     "ld": ld,
     "ldu": ld,
     "st": st,
-    **dict.fromkeys(
-        ("prefetch", "prefetchu", "discard", "applypriority", "membar", "fence"), _nothing
-    ),
+    "prefetch": prefetch,
+    **dict.fromkeys(("prefetchu", "discard", "applypriority", "membar"), _nothing),
 }

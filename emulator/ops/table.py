@@ -5,6 +5,7 @@ from __future__ import annotations
 from emulator.ops import (
     atomics,
     bits,
+    cluster,
     copies,
     floating,
     integer,
@@ -12,9 +13,11 @@ from emulator.ops import (
     memory,
     moves,
     printing,
+    registers,
     select,
     tensor,
     warp,
+    wgmma,
 )
 
 _INTEGERS = {**integer.OPCODES, **bits.OPCODES, **select.OPCODES}
@@ -41,5 +44,8 @@ OPCODES: dict = {
     **tensor.OPCODES,
     **copies.OPCODES,
     **mbarrier.OPCODES,
+    **wgmma.OPCODES,
+    **cluster.OPCODES,
+    **registers.OPCODES,
     **printing.OPCODES,
 }

@@ -6,6 +6,7 @@ import numpy as np
 
 from emulator.machine.values import Affine, Pattern, raw
 from emulator.numbers import floats
+from emulator.ops.cluster import cluster_arrive
 from emulator.text.program import SINK, Pair
 
 _LANES = np.arange(32)
@@ -199,7 +200,9 @@ def elect(ins, bind):
 
 
 def bar(ins, bind):
-    """bar.warp.sync (the machine has made the lanes meet) and barrier.cluster, a cluster being one block here."""
+    """bar.warp.sync (the machine has made the lanes meet) and barrier.cluster.arrive."""
+    if "cluster" in ins:
+        return cluster_arrive(ins, bind)
 
     def step(m, mask):
         if m.sanitizer is not None and "warp" in ins.parts:
@@ -226,5 +229,5 @@ OPCODES = {
     "bar": bar,
     "barrier": bar,
     "nanosleep": nanosleep,
-    **dict.fromkeys(("griddepcontrol", "setmaxnreg", "pmevent"), nothing),
+    **dict.fromkeys(("griddepcontrol", "pmevent"), nothing),
 }

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 class Hazard:
     """One pair of places in the program that can go wrong together, as first seen.
 
-    kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read" or
-    "unfinished-copy". source, ptx_line, thread: of the access that was noticed; other_...: of the
+    kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read",
+    "unfinished-copy"; `words` has those of TMA, wgmma and clusters. source, ptx_line, thread: of the access that was noticed; other_...: of the
     earlier one, or None. source is (file, line) in the kernel's own file, or None without
     `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
     address: byte offset in the block's shared memory, that is symbol + offset. count: how often, in
@@ -86,7 +86,7 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
     one = places.thread_of(thread)
     two = None if other is None else places.thread_of(other)
     by = f"thread {two}" if two else "another thread"
-    what, here, there = f"byte {offset} of {symbol}", _where(instruction), _where(earlier)
+    what, here, there = f"byte {offset} of {symbol}", where(instruction), where(earlier)
     same_warp = other is not None and other >> 5 == thread >> 5
     missing = "the warp does not synchronise" if same_warp else "no barrier stands"
     if kind == "read-after-write" and did == "copy":
@@ -113,8 +113,8 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
     return Hazard(
         kind,
         f"{kind} in block {places.block_of(block)}: {text}",
-        _source(instruction),
-        _source(earlier),
+        source_of(instruction),
+        source_of(earlier),
         getattr(instruction, "line", None),
         getattr(earlier, "line", None),
         places.block_of(block),
@@ -123,28 +123,31 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
         address,
         symbol,
         offset,
-        frames=_frames(instruction),
-        other_frames=_frames(earlier),
+        frames=frames_of(instruction),
+        other_frames=frames_of(earlier),
     )
 
 
-def _frames(instruction):
+def frames_of(instruction):
+    """Source positions of an instruction, innermost first; none without `-lineinfo`."""
     location = getattr(instruction, "location", None)
     return location.frames() if location is not None else ()
 
 
-def _source(instruction):
-    frames = _frames(instruction)
+def source_of(instruction):
+    """Its (file, line) in the kernel's own file, or None."""
+    frames = frames_of(instruction)
     return frames[-1] if frames else None
 
 
 def place_of(instruction):
     """What makes two instructions one place: the source line, else the PTX line."""
-    return _source(instruction) or getattr(instruction, "line", None)
+    return source_of(instruction) or getattr(instruction, "line", None)
 
 
-def _where(instruction):
-    frames = [f"{file.rsplit('/', 1)[-1]}:{line}" for file, line in _frames(instruction)]
+def where(instruction):
+    """The same in words: "at k.cu:12 (hopper.cuh:30)"."""
+    frames = [f"{file.rsplit('/', 1)[-1]}:{line}" for file, line in frames_of(instruction)]
     if len(frames) > 1:
         return f"at {frames[-1]} ({frames[0]})"
     if frames:

@@ -1,7 +1,11 @@
 """Sets a Shadow beside a machine's chunk, as exact as its kernel needs."""
 
+from emulator.sanitizer.asynchronous import AsyncShadow
 from emulator.sanitizer.report import Places, source_name
 from emulator.sanitizer.shadow import STRONG, Shadow
+
+_BESIDE = {"mbarrier", "mbarrier_init", "bulk", "wgmma", "proxy", "cluster", "mapa",
+           "mbarrier::complete_tx::bytes"}  # fmt: skip
 
 
 def watch(chunk, report):
@@ -19,6 +23,8 @@ def watch(chunk, report):
         block_of=lambda b: tuple(int(i) for i in chunk.blocks[b]),
         thread_of=lambda t: (t % x, t // x % y, t // (x * y)),
     )
+    if chunk.cluster > 1 or any(_is_beside(ins) for ins in chunk.code.instructions.values()):
+        return AsyncShadow(chunk, report, tuple(symbols))
     return Shadow(
         chunk.B,
         chunk.T,
@@ -28,6 +34,11 @@ def watch(chunk, report):
         by_warp=by_warp,
         alive=lambda: chunk.lanes_of(chunk.alive),
     )
+
+
+def _is_beside(ins):
+    """Whether an instruction belongs to mbarriers, bulk copies, wgmma, proxies or clusters."""
+    return not _BESIDE.isdisjoint(ins.parts)
 
 
 def _orders_some(ins):

@@ -10,7 +10,8 @@ from emulator.text.program import Instruction, Label, Reg
 
 @dataclass
 class Block:
-    """Straight-line code. `head` says whether its first instruction makes lanes meet: "barrier", "warp" or "".
+    """Straight-line code. `head` says whether its first instruction makes lanes meet: "barrier",
+    "warpgroup", "warp" or "".
 
     ends: "jump" (targets[0]), "branch" (targets[0] if the predicate holds, else targets[1]), "switch"
     (targets[index]), "exit", "trap".
@@ -36,15 +37,20 @@ _WARP_SYNC = {
     "stmatrix",
     "movmatrix",
 }
+_WARPGROUP_SYNC = {"wgmma", "setmaxnreg"}
 
 
 def head_of(instruction: Instruction) -> str:
-    """Which lanes this instruction makes meet: those of a "barrier", those of a "warp", or none."""
+    """Which lanes this instruction makes meet: those of a "barrier", of a "warpgroup" (four warps),
+    of a "warp", or none ("").
+    """
     root = instruction.parts[0]
     if root in ("bar", "barrier"):
         if "warp" in instruction:
             return "warp"
-        return "" if "cluster" in instruction else "barrier"
+        return "" if "cluster" in instruction and "arrive" in instruction else "barrier"
+    if root in _WARPGROUP_SYNC:
+        return "warpgroup"
     return "warp" if root in _WARP_SYNC and "sync" in instruction else ""
 
 

@@ -44,6 +44,28 @@ _ATOMIC = (
     f"add|min|max|and|or|xor|exch|cas|inc|dec {_MOVED}|b128|f16x2|bf16x2"
 )
 
+_TENSOR = "tensor 1d|2d|3d|4d|5d tile"
+_TO_SHARED = "shared::cluster|shared::cta global|shared::cta mbarrier::complete_tx::bytes"
+_BULK_TYPES = "f16|bf16|b32|u32|s32|b64|u64|s64|f32|f64"
+_BULK = (
+    f"async bulk {_TO_SHARED} multicast::cluster L2::cache_hint",
+    "async bulk shared::cluster! shared::cta! mbarrier::complete_tx::bytes!",
+    "async bulk global! shared::cta! bulk_group! L2::cache_hint cp_mask",
+    "async bulk prefetch! L2 global L2::cache_hint",
+    "async bulk commit_group",
+    "async bulk wait_group read",
+    f"async bulk {_TENSOR} {_TO_SHARED} multicast::cluster L2::cache_hint",
+    f"async bulk {_TENSOR} global! shared::cta! bulk_group! L2::cache_hint",
+    f"async bulk prefetch! {_TENSOR} L2 global L2::cache_hint",
+    "reduce async bulk shared::cluster! shared::cta! mbarrier::complete_tx::bytes! "
+    f"add|min|max|inc|dec|and|or|xor! {_BULK_TYPES}!",
+    "reduce async bulk global! shared::cta! bulk_group! L2::cache_hint "
+    f"add|min|max|inc|dec|and|or|xor! noftz {_BULK_TYPES}!",
+    f"reduce async bulk {_TENSOR} global! shared::cta! add|min|max|inc|dec|and|or|xor! "
+    "bulk_group! L2::cache_hint",
+)
+_WGMMA_SHAPES = "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+
 FORMS: dict[str, tuple[str, ...]] = {
     # integer arithmetic; floating point where it shares the name
     "add": ("sat s32", "cc u32|s32|u64|s64", f"{_INT}|{_PAIRS}", f"{_ROUND} ftz sat {_FLOAT}"),
@@ -95,9 +117,12 @@ FORMS: dict[str, tuple[str, ...]] = {
     "ld": (f"weak|volatile|relaxed|acquire|mmio {_SCOPE} {_SPACE} nc ca|cg|cs|lu|cv {_CACHED} "
            f"{_PREFETCHED} v2|v4|v8 {_HELD}!",),
     "ldu": (f"global v2|v4 {_HELD}",),
-    "st": (f"weak|volatile|relaxed|release|mmio {_SCOPE} {_SPACE} wb|cg|cs|wt {_CACHED} "
+    "st": ("async weak mbarrier::complete_tx::bytes! shared::cluster v2|v4 b32|b64|u32|u64|s32|s64|f32|f64!",
+           f"weak|volatile|relaxed|release|mmio {_SCOPE} {_SPACE} wb|cg|cs|wt {_CACHED} "
            f"v2|v4|v8 {_HELD}!",),
-    **dict.fromkeys(("atom", "red"), (_ATOMIC,)),
+    "atom": (_ATOMIC,),
+    "red": ("async relaxed cluster mbarrier::complete_tx::bytes! shared::cluster "
+            "inc|dec|min|max|add|and|or|xor! u32|s32|u64|b32|b64!", _ATOMIC),
     "cvta": (f"to {_SPACE} u32|u64",),
     "isspacep": (_SPACE,),
     "createpolicy": ("fractional|range|cvt global L2 b64 L2::evict_last|L2::evict_normal|"
@@ -136,8 +161,13 @@ FORMS: dict[str, tuple[str, ...]] = {
     "wmma": (f"load a|b|c sync aligned row|col {_SHAPES} global|{_SHARED} {_OF_MATRICES}",
              f"store d sync aligned row|col {_SHAPES} global|{_SHARED} {_OF_MATRICES}",
              f"mma sync aligned row|col* {_SHAPES} rn satfinite {_OF_MATRICES}*"),
+    "wgmma": (f"mma_async sync! aligned! {_WGMMA_SHAPES}! satfinite f16|f32|s32|bf16|tf32|e4m3|e5m2|s8|u8*!",
+              "fence|commit_group|wait_group! sync! aligned!"),
+    # clusters
+    "mapa": (f"{_SHARED} u32|u64!",),
+    "getctarank": (f"{_SHARED} u32|u64!",),
     # asynchronous copies
-    "cp": (f"async ca|cg shared|shared::cta global L2::cache_hint {_PREFETCHED}",
+    "cp": (*_BULK, f"async ca|cg shared|shared::cta global L2::cache_hint {_PREFETCHED}",
            "async commit_group|wait_group|wait_all",
            "async mbarrier arrive noinc shared|shared::cta b64"),
     "mbarrier": (f"init|inval {_SHARED} b64",
@@ -153,8 +183,9 @@ FORMS: dict[str, tuple[str, ...]] = {
 
 # Words of the PTX ISA that make another instruction of it, which this machine does not have.
 OUTSIDE = {
-    "bulk", "multimem", "sp", "sp::ordered_metadata", "block_scale", "mxf8f6f4", "BoolOp",
-    "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "b1", "u4", "s4",
+    "multimem", "im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
+    "tile::scatter4", "cta_group::1", "cta_group::2", "sp", "sp::ordered_metadata", "block_scale", "mxf8f6f4", "BoolOp",
+    "e2m1", "e2m3", "e3m2", "b1", "u4", "s4",
 }  # fmt: skip
 
 
