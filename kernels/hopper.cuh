@@ -32,11 +32,13 @@ __device__ __forceinline__ void barrier_expect(unsigned barrier, int bytes) {
                  : "memory");
 }
 
-// Arrive at the barrier that stands at the same place in block `rank` of the cluster. 9.7.9.23: mapa; 9.7.13.15.13.
+// Arrive at the barrier that stands at the same place in block `rank` of the cluster. Without .release.cluster: that one
+// fences the whole GPU first, some 500 clocks each time; wgmma's reads, which this follows, are complete without.
+// 9.7.9.23: mapa; 9.7.13.15.13: mbarrier.arrive.
 __device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsigned rank) {
     unsigned remote;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(barrier), "r"(rank));
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
 }
 
 // Wait until the phase of this parity is over. 9.7.13.15.16: mbarrier.try_wait, which sleeps for a while by itself.
@@ -94,6 +96,16 @@ __device__ __forceinline__ void tma_load_multicast(unsigned shared, const Tensor
         : "memory");
 }
 
+// The one or the other: a copy that SHARERS blocks of the cluster need.
+template <int SHARERS>
+__device__ __forceinline__ void tma_load_shared(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier,
+                                                unsigned short ranks) {
+    if constexpr (SHARERS > 1)
+        tma_load_multicast(shared, map, x, y, barrier, ranks);
+    else
+        tma_load(shared, map, x, y, barrier);
+}
+
 // Shared to global memory. Needs async_fence() and a barrier after the writes to shared memory. 9.7.9.25.5.2.
 __device__ __forceinline__ void tma_store(const TensorMap& map, int x, int y, unsigned shared) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x),
@@ -116,12 +128,16 @@ __device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.
 
 // ---- wgmma: a warpgroup (four warps, the first a multiple of four) multiplies tiles that stand in shared memory.
 
-// Describes an operand in rows of 128 bytes, swizzled by 128 bytes, eight rows (1024 bytes) after eight rows. `panel` is
-// how far apart panels of 64 columns stand where the contiguous dimension is M or N; else it is ignored. 9.7.15.5.1.2.2.
+// Describes an operand in rows of ROW_BYTES (32, 64 or 128), swizzled over as many bytes, eight rows after eight rows.
+// `panel` is how far apart in bytes panels of ROW_BYTES stand where the contiguous dimension is M or N; where it is K, the
+// operand is one panel and this is ignored. 9.7.15.5.1.2.2: matrix descriptor.
+template <int ROW_BYTES = 128>
 __device__ __forceinline__ unsigned long long wgmma_descriptor(unsigned shared, int panel = 16) {
-    constexpr unsigned long long SWIZZLE_128 = 1ull << 62;
-    constexpr unsigned long long EIGHT_ROWS = 1024 >> 4;
-    return SWIZZLE_128 | EIGHT_ROWS << 32 | static_cast<unsigned long long>(panel >> 4) << 16 | (shared & 0x3ffff) >> 4;
+    static_assert(ROW_BYTES == 128 || ROW_BYTES == 64 || ROW_BYTES == 32, "the spans that a swizzle may have");
+    constexpr unsigned long long SWIZZLE = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
+    constexpr unsigned long long EIGHT_ROWS = 8 * ROW_BYTES >> 4;
+    return SWIZZLE << 62 | EIGHT_ROWS << 32 | static_cast<unsigned long long>(panel >> 4) << 16 |
+           (shared & 0x3ffff) >> 4;
 }
 
 // Before the first product: orders the warpgroup's accesses to accumulators before wgmma's. 9.7.15.7.1.
@@ -215,9 +231,10 @@ __device__ __forceinline__ unsigned cluster_rank() {  // this block's number in 
     return rank;
 }
 
-// All threads of all blocks of the cluster meet. 9.7.13.4: barrier.cluster.
+// All threads of all blocks of the cluster meet. Relaxed: what they wrote before is not made visible by this (releasing
+// it costs a fence of the whole GPU); the barriers are, by barrier_init_fence. 9.7.13.4: barrier.cluster.
 __device__ __forceinline__ void cluster_sync() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 

@@ -243,6 +243,32 @@ WGMMA_TILES = {
     "BN to be 64, 128, 192 or 256": lambda BN, **_: BN in (64, 128, 192, 256),
     "one type of output": lambda HALF_OUTPUT, BF16_OUTPUT, **_: HALF_OUTPUT + BF16_OUTPUT <= 1,
 }
+
+
+def consumers_and_producer(*, BM: int, **_: int) -> int:
+    """A warpgroup per 64 rows of the tile, and one that copies."""
+    return 128 * (BM // 64 + 1)
+
+
+STORE_BYTES = 4 * 2 * 2048  # shared memory through which a warpgroup's four warps store, two buffers each
+
+
+def store_boxes(
+    *, BM: int, HALF_OUTPUT: int, BF16_OUTPUT: int, A_PARTS: int = 1, **_: int
+) -> Mapping[str, tuple[int, int]]:
+    """What TMA moves at a time: A in parts of a tile, B in panels of 64 columns, C in 16 rows of 128 bytes."""
+    return {"A": (BM // A_PARTS, 64), "B": (64, 64), "C": (16, 64 if HALF_OUTPUT or BF16_OUTPUT else 32)}
+
+
+def cluster_grid(
+    M: int, N: int, *, BM: int, BN: int, CLUSTER_M: int, CLUSTER_N: int, BLOCKS: int, **_: int
+) -> tuple[int, int, int]:
+    """As many clusters as there are tiles for, or as BLOCKS holds."""
+    size = CLUSTER_M * CLUSTER_N
+    tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N)
+    return min(tiles, BLOCKS // size) * size, 1, 1
+
+
 HOPPER_TYPES = (
     ({"HALF_OUTPUT": 1}, {"output": "float16"}),
     ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
@@ -452,6 +478,57 @@ LADDER = (
         min_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192, 256), "BN": (64, 128, 192, 256)},
+    ),
+    Rung(
+        "wgmma_pipelined", 23, "a producer fills N stages, consumers multiply, barriers in between",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={**WGMMA_TILES, **TWO_STAGES},
+        threads=consumers_and_producer,
+        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6)},
+    ),
+    Rung(
+        "wgmma_persistent", 24, "blocks stay; a tile is stored while the next one is loaded",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "GROUP": 16, "PINGPONG": 0, "BLOCKS": 132, "BF16_INPUT": 0,
+                "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={**WGMMA_TILES, **TWO_STAGES},
+        threads=lambda BM, PINGPONG, **_: 384 if PINGPONG else consumers_and_producer(BM=BM),
+        shared=lambda BM, BN, STAGES, PINGPONG, **_: 128 * (BM + BN) * STAGES + (
+            STORE_BYTES * (2 if PINGPONG else BM // 64)
+        ),
+        grid=lambda M, N, BM, BN, BLOCKS, **_: (min(ceil_div(M, BM) * ceil_div(N, BN), BLOCKS), 1, 1),
+        boxes=store_boxes,
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6), "GROUP": (8, 16), "PINGPONG": (0, 1)},
+    ),
+    Rung(
+        "wgmma_cluster", 25, "blocks side by side load parts of shared tiles for one another",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "GROUP": 8, "CLUSTER_M": 2, "CLUSTER_N": 1, "BLOCKS": 132,
+                "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={
+            **WGMMA_TILES,
+            **TWO_STAGES,
+            "BN to be a multiple of 64 * CLUSTER_M": lambda BN, CLUSTER_M, **_: divides(64 * CLUSTER_M, BN),
+            "CLUSTER_M * CLUSTER_N of at most 8": lambda CLUSTER_M, CLUSTER_N, **_: CLUSTER_M * CLUSTER_N <= 8,
+        },
+        threads=consumers_and_producer,
+        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES + STORE_BYTES * (BM // 64),
+        grid=cluster_grid,
+        boxes=lambda CLUSTER_N, **macros: store_boxes(**macros, A_PARTS=CLUSTER_N),
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6), "GROUP": (4, 8, 16),
+               "CLUSTER_M": (1, 2, 4), "CLUSTER_N": (1, 2)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
