@@ -119,8 +119,8 @@ def cluster_arrive(ins, bind):
 
     def step(m, mask):
         lanes = m.lanes_of(mask)
-        if m.sanitizer is not None and releases:
-            m.sanitizer.cluster_arrive(lanes)
+        if m.sanitizer is not None:
+            m.sanitizer.cluster_arrive(lanes, releases)
         _cluster_barrier(m).arrive(m, lanes.copy(), ins)
 
     return step

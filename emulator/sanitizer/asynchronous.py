@@ -70,6 +70,9 @@ class AsyncShadow(Shadow):
         self.flights: dict = {}  # ticket -> offset of the mbarrier
         self.early: dict = {}  # offset -> (instruction, lanes) of waits that passed at once
         self.reach = np.zeros((chunk.B, self.warps), np.int32)  # last access from afar, by warp
+        # when a warp came to the cluster's barrier: now, in the last round, as a block knows it
+        self.came, self.met = np.zeros((2, blocks, self.warps), np.int32)
+        self.ends = np.zeros_like(self.reach)
         self.rank_base = None
         self.turned: dict = {}
         if chunk.cluster > 1:
@@ -172,16 +175,22 @@ class AsyncShadow(Shadow):
             return super().barrier_arrive(number, lanes)
         self.release(("bar", number), lanes.reshape(len(lanes), -1, 32).any(axis=2))
 
-    def cluster_arrive(self, lanes):
-        """Lanes, (B, T), arrived at barrier.cluster with .release."""
-        super().release(("cluster", "now"), self.warps_of(lanes))
+    def cluster_arrive(self, lanes, releases):
+        """Lanes, (B, T), arrived at barrier.cluster; what they wrote is ordered if that `releases`."""
+        warps = self.warps_of(lanes)
+        if releases:
+            super().release(("cluster", "now"), warps)
+        self.came[warps] = self.now
 
     def cluster_complete(self, clusters):
         """The barriers of these clusters, (clusters,) bool, have everyone."""
         Shadow.transfer(self, ("cluster", "now"), ("cluster", "past"), clusters)
+        self.met[clusters] = self.came[clusters]
 
     def cluster_wait(self, lanes):
         super().acquire(("cluster", "past"), self.warps_of(lanes))
+        for block in np.flatnonzero(lanes.any(axis=1)).tolist():
+            np.maximum(self.ends[block], self.met[block // self.together], out=self.ends[block])
 
     # --- What threads do ---
 
@@ -490,6 +499,7 @@ class AsyncShadow(Shadow):
         for block in range(len(self.reach)):
             cluster, rank = divmod(block, self.together)
             ends = self.known[cluster, rank * per : (rank + 1) * per].max(axis=0)
+            ends = np.maximum(ends, self.ends[block])
             late = np.flatnonzero(self.reach[block] > ends)
             for warp in late.tolist():
                 by = warp * 32
