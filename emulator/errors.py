@@ -63,11 +63,20 @@ class Misaligned(ExecutionError):
 
 
 class Deadlock(ExecutionError):
-    """No warp can make progress. `.waiting` lists where each one stands, as text."""
+    """No warp can make progress. `.waiting` lists where each one stands, as text, `.barriers` what the
+    mbarriers lack that somebody waits for.
+    """
 
-    def __init__(self, message: str, waiting: list[str] | None = None, **where):
-        self.waiting = waiting or []
-        super().__init__("\n".join([message, *(f"    {line}" for line in self.waiting)]), **where)
+    def __init__(
+        self,
+        message: str,
+        waiting: list[str] | None = None,
+        barriers: list[str] | None = None,
+        **where,
+    ):
+        self.waiting, self.barriers = waiting or [], barriers or []
+        lines = [message, *(f"    {line}" for line in [*self.waiting, *self.barriers])]
+        super().__init__("\n".join(lines), **where)
 
 
 class BarrierDivergence(Deadlock):

@@ -12,7 +12,7 @@ from emulator import sanitizer
 from emulator.counts.trace import Sample
 from emulator.counts.wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
 from emulator.errors import ExecutionError
-from emulator.machine.cluster import ClusterShared
+from emulator.machine.cluster import REMOTE, ClusterShared, owners
 from emulator.machine.code import Code
 from emulator.machine.memory import Globals, Rows
 from emulator.machine.specials import special
@@ -215,7 +215,9 @@ class Chunk:
         self.rows[ins.index].bytes += int(np.count_nonzero(self.lanes_of(mask))) * width
         if self.sanitizer is not None:
             strong = kind == "atomic" or not sanitizer.STRONG.isdisjoint(ins.parts)
-            self.sanitizer.remote(self, address, mask, width, ins, kind, strong)
+            whose, inside = owners(self, address), self.addresses(address) & (REMOTE - 1)
+            lanes = self.lanes_of(mask)
+            self.sanitizer.remote(lanes, whose, inside, width, ins, kind, strong)
 
     def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
         """Keeps what each warp of the launch's first block did."""

@@ -36,16 +36,16 @@ def report(m: Chunk, why: str) -> None:
             coordinates = tuple(int(x) for x in m.blocks[block])
             lines.append(f"block {coordinates}, warp {number}, lanes {ranges(lanes)}: {text}")
     more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
-    more += mbarriers.describe(m)
     item, block = first if first else (None, None)
     where = m.place_of(item, block) if item else {}
     if (divided & warps_at_barrier).any():
         raise BarrierDivergence(
             "threads of one warp wait at a barrier that others of the warp never reach",
             lines[:32] + more,
+            mbarriers.describe(m),
             **where,
         )
-    raise Deadlock(why, lines[:32] + more, **where)
+    raise Deadlock(why, lines[:32] + more, mbarriers.describe(m), **where)
 
 
 def _next_instruction(m: Chunk, at: int):

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.values import Affine, Pattern
 from emulator.sanitizer import words
-from emulator.sanitizer.granules import Lanes
+from emulator.sanitizer.granules import Lanes, Pattern, Shifted
 from emulator.sanitizer.report import Places
 from emulator.sanitizer.shadow import Shadow
 
@@ -77,7 +76,7 @@ class AsyncShadow(Shadow):
         self.turned: dict = {}
         if chunk.cluster > 1:
             ranks = np.arange(threads, dtype=np.int64) // own * self.stride
-            self.rank_base = Pattern(ranks[None], 0, int(ranks.max()))
+            self.rank_base = Pattern(ranks[None])
             chunk.endings.append(lambda m: self._check_exits(m))
 
     # --- Blocks of a cluster as one ---
@@ -87,16 +86,16 @@ class AsyncShadow(Shadow):
         if self.together == 1:
             return address
         if isinstance(address, (int, np.integer)):
-            return Affine(self.rank_base, int(address))
+            return Shifted(self.rank_base, int(address))
         pattern = address.pattern
         known = pattern.facts.get("in cluster")
         if known is None or known[0] is not self:
             shape = (self.blocks * self.together, self.own_threads)
             array = np.broadcast_to(pattern.array, shape).reshape(self.blocks, -1)
             array = array + self.rank_base.array
-            known = (self, Pattern(array, int(array.min()), int(array.max())))
+            known = (self, Pattern(array))
             pattern.remember("in cluster", known)
-        return Affine(known[1], address.offset)
+        return Shifted(known[1], address.offset)
 
     def _mask(self, mask):
         if self.together == 1 or mask is None:
@@ -225,14 +224,10 @@ class AsyncShadow(Shadow):
         self.fenced[lanes.index + base] = 0
         self.swizzle[lanes.index + base] = _GENERIC
 
-    def remote(self, m, address, mask, width, instruction, kind, strong):
-        """Lanes access other blocks' shared memory; the addresses carry ranks (`machine.cluster`)."""
-        from emulator.machine.cluster import REMOTE, owners
-
-        whose = owners(m, address)
-        where = (m.addresses(address) & (REMOTE - 1)) + whose % self.together * self.stride
+    def remote(self, lanes, whose, offsets, width, instruction, kind, strong):
+        """Lanes access other blocks' shared memory. whose, offsets: (B, T), the block and the byte in it."""
+        where = offsets + whose % self.together * self.stride
         where = where.reshape(self.blocks, self.threads)
-        lanes = m.lanes_of(mask)
         turned = lanes.reshape(self.blocks, self.threads)
         if kind != "store":
             super().read(where, turned, width, instruction, strong)
