@@ -114,6 +114,8 @@ class TensorMap:
     @property
     def strides(self) -> tuple[int, ...]:
         """Distance in bytes from one element to the next, slowest dimension first."""
+        if isinstance(self.array, np.ndarray):  # its interface leaves strides out where an extent is 1
+            return self.array.strides
         given = self.interface.get("strides")
         if given is not None:
             return tuple(given)
