@@ -201,6 +201,9 @@ class Binder:
         if isinstance(operand, Imm):
             constant = bool(operand.value)
             return lambda m: constant
+        if isinstance(operand, Special):
+            name = operand.name
+            return lambda m: bool(m.special(name))
         get = self.read(operand)
 
         def read(m):

@@ -313,8 +313,9 @@ def _issue(m, ins, rows, members, offset, barrier, size: int, swizzle, combine) 
     ticket = 0
     if m.sanitizer is not None:
         ticket = m.sanitizer.bulk_issue(
-            ins, block, whole, rows.block[row], rows.thread[row], barrier[row], swizzle
-        )
+            ins, block, whole, rows.block[row], rows.thread[row], barrier[row], swizzle,
+            reduces=combine is not None,
+        )  # fmt: skip
     left = np.ones(len(row), bool)
     load = Load(ins, block, barrier[row], whole, data, size, left, ticket, combine)
     loads(m).append(load)

@@ -71,9 +71,11 @@ def land(m, offset: int, blocks: np.ndarray) -> bool:
 def _write(m, load: Load, rows: np.ndarray) -> None:
     view = m.shared.buffer.view(load.data.dtype)
     chunks, data = load.chunks[rows], load.data[rows]
-    if load.combine is not None:
-        data = load.combine(view[chunks], data)
-    view[chunks] = data
+    if load.combine is None:
+        view[chunks] = data
+    else:  # one after the other: rows may name the same place
+        for where, what in zip(chunks, data, strict=True):
+            view[where] = load.combine(view[where], what)
     if m.sanitizer is not None:
         m.sanitizer.bulk_land(load.ticket, load.block[rows], chunks, data.itemsize)
 

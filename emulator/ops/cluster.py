@@ -205,7 +205,7 @@ def store_async(ins, bind):
         ticket = 0
         if m.sanitizer is not None:
             ticket = m.sanitizer.bulk_issue(
-                ins, owner, index, block, thread, barrier, None, dtype.itemsize
+                ins, owner, index, block, thread, barrier, None, dtype.itemsize, combine is not None
             )
         left = np.ones(len(block), bool)
         loads(m).append(Load(ins, owner, barrier, index, data, width, left, ticket, combine))

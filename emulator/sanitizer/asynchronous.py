@@ -67,6 +67,7 @@ class AsyncShadow(Shadow):
         self.proxies = any(_reads_beside(ins) for ins in chunk.code.instructions.values())
         self.unfenced_inits: dict = {}  # (block, offset) -> (thread, instruction)
         self.flights: dict = {}  # ticket -> offset of the mbarrier
+        self.reductions: set = set()  # tickets of copies that add to what is there
         self.early: dict = {}  # offset -> (instruction, lanes) of waits that passed at once
         self.reach = np.zeros((chunk.B, self.warps), np.int32)  # last access from afar, by warp
         # when a warp came to the cluster's barrier: now, in the last round, as a block knows it
@@ -292,12 +293,13 @@ class AsyncShadow(Shadow):
         return block % self.together * self.own_threads + thread
 
     def bulk_issue(
-        self, instruction, block, chunks, by_block, by_thread, barrier, swizzle, unit=16
+        self, instruction, block, chunks, by_block, by_thread, barrier, swizzle, unit=16, reduces=False
     ):
         """Copies into shared memory are issued. Returns a ticket.
 
         block: (R,) of the destination; chunks: (R, n) pieces of `unit` bytes; by_block, by_thread: (R,) who
-        issued them; barrier: (R,) offsets of mbarriers; swizzle: bytes, or None for a plain copy.
+        issued them; barrier: (R,) offsets of mbarriers; swizzle: bytes, or None for a plain copy;
+        reduces: it adds to what is there, which other such copies may do at the same time.
         """
         self._refine(unit)
         index = self._index(chunks, unit)
@@ -309,7 +311,14 @@ class AsyncShadow(Shadow):
             init = self.unfenced_inits.pop((one, offset), None)
             if init is not None:
                 self._tell("missing-init-fence", instruction, init[1], one, t, offset)
-        self._check_write(lanes.index, lanes, now, False)
+        if reduces:
+            alone = ~np.isin(self.copying[lanes.index], list(self.reductions))
+            self.reductions.add(now)
+            some = Lanes(lanes.index[alone], lanes.block[alone], lanes.thread[alone])
+            if len(some.index):
+                self._check_write(some.index, some, now, False)
+        else:
+            self._check_write(lanes.index, lanes, now, False)
         self.copying[lanes.index] = now
         self.copier[lanes.index] = lanes.thread
         self.swizzle[lanes.index] = _GENERIC if swizzle is None else swizzle
