@@ -20,7 +20,6 @@ from emulator.machine.code import Code
 from emulator.machine.decode import decode
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
 from emulator.machine.tensor_map import Mapped, TensorMap
-from emulator.ops.barriers import barrier_at
 from emulator.ops.table import OPCODES
 from emulator.sanitizer import Report
 from emulator.text.program import WIDTHS, Function, Variable
@@ -104,7 +103,7 @@ class Module:
 
     def _decode(self, function: Function) -> Code:
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return decode(self.program, function, addresses, OPCODES, barrier_at)
+        return decode(self.program, function, addresses, OPCODES)
 
     def launch(
         self,

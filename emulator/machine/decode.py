@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from emulator.errors import PtxError, Unsupported
+from emulator.errors import EmulatorError, Unsupported
 from emulator.machine.binder import Binder
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
 from emulator.machine.warpgroup import tracked, watched
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
+from emulator.text.rows import Row, Table, row_of
 
 
-def decode(
-    program: Program, function: Function, globals_: dict[str, int], opcodes: dict, barrier
-) -> Code:
+def decode(program: Program, function: Function, globals_: dict[str, int], opcodes: Table) -> Code:
     """Decodes one entry.
 
-    globals_: module variable -> address. opcodes: first word -> factory. barrier: the factory of what
-    stands at the head of a block that begins with a barrier. Raises Unsupported, PtxError.
+    globals_: module variable -> address. Raises Unsupported, PtxError.
     """
-    graph = flow.build(program, function)
+    graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
     under_way = tracked(graph.blocks, names.slot)
     blocks, flows, instructions = [], [], {}
@@ -31,13 +29,17 @@ def decode(
         uses = kills = 0
         for position, item in enumerate(block.code):
             instructions[item.index] = item
-            bind = Binder(names, item)
+            bind, row = Binder(names, item), _row(opcodes, item)
             if position == 0 and block.head == "barrier":
-                made.head_step = barrier(item, bind)
+                made.head_step = _made(row, item, bind)
             else:
-                if position == 0 and block.head == "warp":  # a warpgroup always meets whole
-                    made.head_step = bind.membermask()
-                made.steps.append(_step(item, bind, opcodes, under_way))
+                if position == 0 and block.head and row.member is not None:
+                    made.head_step = bind.integer(item.operands[row.member], "u32")
+                step = _made(row, item, bind)
+                touched = (bind.uses | bind.defs) & under_way
+                if touched and item.parts[0] != "wgmma":
+                    step = watched(step, item, bind.uses & touched, bind.defs & touched, names.slot)
+                made.steps.append(bind.guarded(step) if item.guard else step)
             (made.guarded if item.guard else made.plain).append(item.index)
             uses |= bind.uses & ~kills
             if not item.guard:
@@ -63,20 +65,23 @@ def decode(
     )  # fmt: skip
 
 
-def _step(item: Instruction, bind: Binder, opcodes: dict, under_way: int):
-    factory = opcodes.get(item.parts[0])
+def _row(opcodes: Table, item: Instruction) -> Row:
+    row = row_of(opcodes, item)
     further = any(isinstance(x, Address) and x.further for x in item.operands)
-    if factory is None or (further and "tensor" not in item):
+    if row is None or (further and "tensor" not in item):
         raise Unsupported(f"{item.opcode} is not supported", item.line, item.text)
+    return row
+
+
+def _made(row: Row, item: Instruction, bind: Binder):
+    """What the row's factory makes. A fault of the factory's own is told from one of the PTX: it passes as it is."""
     try:
-        step = factory(item, bind)
-    except (IndexError, KeyError, AttributeError, ValueError, TypeError) as problem:
-        raise PtxError(
-            f"cannot read this instruction ({problem!r})", item.line, item.text
-        ) from problem
-    if (bind.uses | bind.defs) & under_way and item.parts[0] != "wgmma":
-        step = watched(step, item, bind.uses & under_way, bind.defs & under_way, bind.names.slot)
-    return bind.guarded(step) if item.guard else step
+        return row.factory(item, bind)
+    except EmulatorError:
+        raise
+    except Exception as problem:
+        problem.add_note(f"while decoding PTX line {item.line}: {item.text}")
+        raise
 
 
 def _liveness(blocks: list[CodeBlock], flows: list[tuple[int, int]]) -> None:

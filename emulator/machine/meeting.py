@@ -72,9 +72,7 @@ def meet_at_warp_barriers(m: Chunk) -> bool:
     here = {
         at: group
         for at, group in m.groups.items()
-        if group.blocked
-        and m.code.blocks[at].code
-        and m.code.blocks[at].code[0].parts[:2] == ("bar", "warp")
+        if group.blocked and m.code.blocks[at].head == "warp barrier"
     }
     if len(here) < 2:
         return False

@@ -13,7 +13,7 @@ are zero. The rules are those of PTX ISA 9.7.9.21 (`cvt`):
 
 import numpy as np
 
-from emulator.numbers.floats import FORMATS, _finish, drop_bits, flush, narrow, widen
+from emulator.numbers.formats import FORMATS, drop_bits, finish, flush, narrow, widen
 
 INTEGERS = {
     name: np.dtype(f"{'u' if name[0] == 'u' else ''}int{name[1:]}").type
@@ -32,7 +32,7 @@ def convert(x, to, source, rounding=None, *, ftz=False, sat=False, satfinite=Fal
         x = np.asarray(x, INTEGERS[source])
         if to in INTEGERS:
             return _integer_to_integer(x, to, sat)
-        return _finish(_integer_to_float(x, to, rounding or "rn"), to, False, sat)
+        return finish(_integer_to_float(x, to, rounding or "rn"), to, False, sat)
     x = np.asarray(x, FORMATS["f32" if source == "tf32" else source].dtype)
     if ftz:
         x = flush(x, source)
@@ -118,4 +118,4 @@ def _float_to_float(x, source, to, rounding, ftz, sat, satfinite, relu):
         if full.any():
             top = np.where(size > 0, widen(largest, to), -widen(largest, to))
             result = narrow(np.where(full, top, size), to)
-    return _finish(result, to, ftz and to in ("f32",), sat, relu)
+    return finish(result, to, ftz and to in ("f32",), sat, relu)

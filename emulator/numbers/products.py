@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.numbers.floats import narrow
+from emulator.numbers.formats import narrow
 
 STORAGE = {
     "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "f32": np.uint32, "s32": np.uint32,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.numbers import floats
+from emulator.numbers import comparisons, floats
 
 _INTEGERS = {
     "u8": np.uint8, "s32": np.int32, "u32": np.uint32, "s64": np.int64, "u64": np.uint64,
@@ -18,7 +18,7 @@ _FORMATS = {
     "uint8": "u8", "int32": "s32", "uint32": "u32", "int64": "s64", "uint64": "u64",
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
 }  # fmt: skip
-_OF_FLOATS = {"add": floats.add, "min": floats.minimum, "max": floats.maximum}
+_OF_FLOATS = {"add": floats.add, "min": comparisons.minimum, "max": comparisons.maximum}
 _OF_INTEGERS = {
     "add": np.add,
     "min": np.minimum,

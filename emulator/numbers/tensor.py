@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from emulator.numbers import fragments
-from emulator.numbers.floats import narrow
+from emulator.numbers.formats import narrow
 
 _STORAGE = {
     "f16": np.uint16,

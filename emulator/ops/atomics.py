@@ -6,10 +6,11 @@ import numpy as np
 
 from emulator.machine.access import count, dtype_of, resolve, space_of
 from emulator.machine.values import UNSIGNED
-from emulator.numbers import floats
-from emulator.ops.cluster import store_async
+from emulator.numbers import comparisons, floats
+from emulator.ops.forms import MOVED, SCOPE, SHARED
 from emulator.ops.memory import ELSEWHERE, items_of
 from emulator.text.program import SINK, WIDTHS
+from emulator.text.rows import Row
 
 _ACCUMULATE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
@@ -28,7 +29,7 @@ def _operation(ins, bind, kind: str):
         form = kind.removesuffix("x2")
         if op not in ("add", "min", "max"):
             raise bind.unsupported()
-        function = {"add": floats.add, "min": floats.minimum, "max": floats.maximum}[op]
+        function = {"add": floats.add, "min": comparisons.minimum, "max": comparisons.maximum}[op]
         halves = np.float16 if form == "f16" else np.uint16
 
         def half(old, b, c):
@@ -59,8 +60,6 @@ def _operation(ins, bind, kind: str):
 
 
 def atom(ins, bind):
-    if "async" in ins:
-        return store_async(ins, bind)
     kind = ins.parts[-1]
     if kind not in WIDTHS or kind == "b128" or ELSEWHERE & set(ins.parts):
         raise bind.unsupported()
@@ -152,4 +151,9 @@ def _in_turn(target, index, b, c, update, ufunc, returns: bool, m):
         return old
 
 
-OPCODES = {"atom": atom, "red": atom}
+_FORM = (
+    f"relaxed|acquire|release|acq_rel {SCOPE} global|{SHARED} noftz L2::cache_hint v2|v4|v8 "
+    f"add|min|max|and|or|xor|exch|cas|inc|dec! {MOVED}|b128|f16x2|bf16x2!"
+)
+
+OPCODES = {"atom": {_FORM: Row(atom, (3, 4, 5))}, "red": {_FORM: Row(atom, (2, 3))}}

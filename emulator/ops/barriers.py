@@ -8,7 +8,7 @@ from emulator.machine.barriers import BarrierState
 from emulator.machine.chunk import Chunk, Group
 from emulator.machine.code import ALL, CodeBlock
 from emulator.machine.values import Affine, Pattern
-from emulator.ops.cluster import ClusterWait
+from emulator.text.rows import Row
 
 
 class Barrier:
@@ -26,8 +26,6 @@ class Barrier:
             self.result = bind.put(operands.pop(0))
             self.vote = bind.predicate(operands.pop())
             bind.partial = bind.defs
-        elif self.kind not in ("sync", "arrive"):
-            raise bind.unsupported()
         self.number = bind.integer(operands[0], "u32")
         self.count = bind.integer(operands[1], "u32") if len(operands) > 1 else None
         self.votes: np.ndarray | None = None
@@ -65,7 +63,7 @@ class Barrier:
                 if m.sanitizer is not None:
                     m.sanitizer.barrier_arrive(value, here)
             else:
-                state.wait(m, block, here)
+                state.wait(block, here)
         if self.kind == "arrive":
             m.stand(block.targets[0], group)
         for value in np.unique(numbers[lanes]).tolist():
@@ -90,6 +88,18 @@ class Barrier:
         m.keep = keep
 
 
-def barrier_at(ins, bind):
-    """What stands at the head of a block that begins with a barrier."""
-    return ClusterWait(ins, bind) if "cluster" in ins else Barrier(ins, bind)
+_WAITS, _ARRIVES = Row(Barrier, (1, 2), meets="barrier"), Row(Barrier, (2,), meets="barrier")
+_VOTES = Row(Barrier, (3, 4), meets="barrier")
+
+OPCODES = {
+    "bar": {
+        "cta sync!": _WAITS,
+        "cta arrive!": _ARRIVES,
+        "cta red! popc|and|or! u32|pred!": _VOTES,
+    },
+    "barrier": {
+        "cta sync! aligned": _WAITS,
+        "cta arrive! aligned": _ARRIVES,
+        "cta red! popc|and|or! aligned u32|pred!": _VOTES,
+    },
+}

@@ -4,163 +4,57 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.values import (
-    Affine,
-    Pattern,
-    add,
-    exact,
-    limits,
-    mapped,
-    negate,
-    paired,
-    scale,
-    signed,
-)
 from emulator.ops.elementwise import (
+    OWN,
     as_array,
     as_value,
-    elementwise,
-    of_predicates,
+    binary,
+    each,
+    logical,
     remembered,
-    width_of,
+    unary,
 )
-from emulator.text.program import Pair
+from emulator.ops.forms import CARRIED, INT, WORD
+from emulator.text.program import Imm
+from emulator.text.rows import Row
+
+# --- Shifts ---
 
 
-def _bitwise(name: str, function):
-    def combine(x, y, width):
-        if type(x) is int:
-            if type(y) is int:
-                return function(x, y)
-            x, y = y, x
-        if type(y) is int:
-            return mapped((name, y, width), x, lambda: _with_constant(x, y, width))
-        return paired((name, width), x, y, lambda: _of_two(x, y, width))
-
-    def _with_constant(x, constant, width):
-        x = exact(x, width, True)
-        number = signed(constant, width)
-        if x.lo >= 0 and number >= 0 and name != "and":
-            bits = int(np.bitwise_or.reduce(x.pattern.array + x.offset, axis=None))
-            if not bits & number:  # nothing to carry: it is a sum
-                return add(x, number, width)
-        array = function(x.pattern.array + x.offset, np.int64(number))
-        if name == "and" and number >= 0:
-            return Affine(Pattern(array, 0, number))
-        if x.lo >= 0 and (name == "and" or number >= 0):
-            top = x.hi if name == "and" else (1 << max(x.hi, number).bit_length()) - 1
-            return Affine(Pattern(array, 0, top))
-        return Affine(Pattern(array, *limits(width, True)))
-
-    def _of_two(x, y, width):
-        x, y = exact(x, width, True), exact(y, width, True)
-        array = function(x.pattern.array + x.offset, y.pattern.array + y.offset)
-        if x.lo >= 0 and y.lo >= 0:
-            return Affine(Pattern(array, 0, (1 << max(x.hi, y.hi).bit_length()) - 1))
-        return Affine(Pattern(array, *limits(width, True)))
-
-    def factory(ins, bind):
-        kind = ins.parts[-1]
-        if kind == "pred":
-            a, b = (bind.predicate(op) for op in ins.operands[1:3])
-            return bind.pure(ins.operands[0], lambda p, q: of_predicates(function, p, q), a, b)
-        width = width_of(kind)
-        a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-        return bind.pure(ins.operands[0], lambda x, y: combine(x, y, width), a, b)
-
-    return factory
+def _shifted_left(a, count):
+    bits = 8 * a.dtype.itemsize
+    moved = a << np.minimum(count, bits - 1).astype(a.dtype)
+    return np.where(count < bits, moved, a.dtype.type(0))
 
 
-def not_(ins, bind):
-    kind = ins.parts[-1]
-    if kind == "pred":
-        get = bind.predicate(ins.operands[1])
-        return bind.pure(ins.operands[0], lambda p: ~p if type(p) is np.ndarray else not p, get)
-    width = width_of(kind)
-    ones = (1 << 8 * width) - 1
-    return bind.pure(
-        ins.operands[0],
-        lambda x: add(negate(x, width), ones, width),
-        bind.integer(ins.operands[1], kind),
-    )
+def _shifted_right(a, count):
+    """Signed numbers keep their sign: shifting further than their width leaves 0 or -1."""
+    bits = 8 * a.dtype.itemsize
+    moved = a >> np.minimum(count, bits - 1).astype(a.dtype)
+    return moved if a.dtype.kind == "i" else np.where(count < bits, moved, a.dtype.type(0))
 
 
-def shl(ins, bind):
-    kind = ins.parts[-1]
-    width, bits = width_of(kind), 8 * width_of(kind)
-
-    def run(x, count):
-        if type(count) is int:
-            return scale(x, 1 << count, width) if count < bits else 0
-        array, by = as_array(x, f"u{bits}"), as_array(count, "u32")
-        return as_value(
-            np.where(
-                by < bits,
-                array << np.minimum(by, bits - 1).astype(array.dtype),
-                array.dtype.type(0),
-            )
-        )
-
-    return bind.pure(
-        ins.operands[0],
-        run,
-        bind.integer(ins.operands[1], kind),
-        bind.integer(ins.operands[2], "u32"),
-    )
+def _funnel_left(low, high, count):
+    """The upper half of (high, low) shifted left by up to 32."""
+    return ((_joined(low, high) << count.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
 
 
-def shr(ins, bind):
-    kind = ins.parts[-1] if ins.parts[-1][0] != "b" else f"u{ins.parts[-1][1:]}"
-    width, bits, is_signed = width_of(kind), 8 * width_of(kind), kind[0] == "s"
-
-    def fixed(x, count):
-        if count >= bits:
-            if not is_signed:
-                return 0
-            count = bits - 1
-        if width == 8 and not is_signed and x.lo < 0:
-            return as_value(as_array(x, kind) >> np.uint64(count))
-        x = exact(x, width, is_signed)
-        return Affine(Pattern((x.pattern.array + x.offset) >> count, x.lo >> count, x.hi >> count))
-
-    def run(x, count):
-        if type(count) is int:
-            if type(x) is int:
-                number = signed(x, width) if is_signed else x
-                return (number >> min(count, 64)) & ((1 << bits) - 1)
-            return mapped(("shr", kind, count), x, lambda: fixed(x, count))
-        array, by = as_array(x, kind), as_array(count, "u32")
-        shifted = array >> np.minimum(by, bits - 1).astype(array.dtype)
-        return as_value(shifted if is_signed else np.where(by < bits, shifted, array.dtype.type(0)))
-
-    return bind.pure(
-        ins.operands[0],
-        run,
-        bind.integer(ins.operands[1], kind),
-        bind.integer(ins.operands[2], "u32"),
-    )
+def _funnel_right(low, high, count):
+    """The lower half of (high, low) shifted right by up to 32."""
+    return (_joined(low, high) >> count.astype(np.uint64)).astype(np.uint32)
 
 
-def shf(ins, bind):
-    """Funnel shift: shf.{l,r}.{clamp,wrap}.b32 d, low, high, count."""
-    left, wrap = ins.parts[1] == "l", "wrap" in ins.parts
-
-    def run(low, high, count):
-        by = (count & 31 if wrap else np.minimum(count, 32)).astype(np.uint64)
-        both = (high.astype(np.uint64) << np.uint64(32)) | low
-        shifted = (both << by) >> np.uint64(32) if left else both >> by
-        return shifted.astype(np.uint32)
-
-    def factory_kinds(ins, kind):
-        return ["u32", "u32", "u32"]
-
-    return elementwise(run, kinds=factory_kinds)(ins, bind)
+def _joined(low, high):
+    return (high.astype(np.uint64) << np.uint64(32)) | low
 
 
-def lop3(ins, bind):
+# --- Logic of three ---
+
+
+def _lop3(ins, bind):
     operands = ins.operands
-    if "BoolOp" in ins.parts or len(operands) > 5 or isinstance(operands[0], Pair):
-        raise bind.unsupported()
+    if not isinstance(operands[4], Imm):
+        raise bind.error("the table of lop3 is a number")
     table = operands[4].value
     a, b, c = (bind.integer(op, "u32") for op in operands[1:4])
 
@@ -182,15 +76,7 @@ def lop3(ins, bind):
     return bind.pure(operands[0], run, a, b, c)
 
 
-def _cnot(x):
-    return (x == 0).astype(x.dtype)
-
-
-# --- Bits -------------------------------------------------------------------------------------------
-
-
-def _popc(x):
-    return np.bitwise_count(x).astype(np.uint32)
+# --- Counting and finding bits ---
 
 
 def _highest(x: np.ndarray) -> np.ndarray:
@@ -208,6 +94,22 @@ def _clz(x):
     return (8 * x.dtype.itemsize - 1 - _highest(x)).astype(np.uint32)
 
 
+def _bfind(x):
+    """The position of the highest bit that differs from the sign; all ones where there is none."""
+    return _position(x).astype(np.uint32)
+
+
+def _bfind_amount(x):
+    """How far to shift left for that bit to be the highest; all ones where there is none."""
+    found = _position(x)
+    return np.where(found < 0, found, 8 * x.dtype.itemsize - 1 - found).astype(np.uint32)
+
+
+def _position(x):
+    x = np.where(x < 0, ~x, x) if x.dtype.kind == "i" else x
+    return _highest(x.view(f"u{x.dtype.itemsize}"))
+
+
 def _brev(x):
     width = x.dtype.itemsize
     octets = np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, width)[..., ::-1]
@@ -215,22 +117,27 @@ def _brev(x):
     return np.ascontiguousarray(table[octets]).view(x.dtype)[..., 0]
 
 
-def bfind(ins, bind):
-    kind, amount = ins.parts[-1], "shiftamt" in ins.parts
-    bits = 8 * width_of(kind)
+def _fns(mask, base, offset):
+    """Find the n-th set bit from `base`, up for positive offsets, down for negative."""
+    out = np.full(np.broadcast_shapes(mask.shape, base.shape, offset.shape), 0xFFFFFFFF, np.uint32)
+    mask, base, offset = np.broadcast_arrays(mask, base, offset.view(np.int32))
+    for at in np.ndindex(out.shape):
+        value, start, wanted = int(mask[at]), int(base[at]), int(offset[at])
+        if wanted == 0:
+            if start < 32 and value >> start & 1:
+                out[at] = start
+            continue
+        bits = range(start, 32) if wanted > 0 else range(min(start, 31), -1, -1)
+        found = [bit for bit in bits if value >> bit & 1]
+        if len(found) >= abs(wanted):
+            out[at] = found[abs(wanted) - 1]
+    return out
 
-    def run(x):
-        if kind[0] == "s":
-            x = np.where(x < 0, ~x, x)
-        found = _highest(x.view(f"u{x.dtype.itemsize}"))
-        return np.where(found < 0, 0xFFFFFFFF, bits - 1 - found if amount else found).astype(
-            np.uint32
-        )
 
-    return elementwise(run)(ins, bind)
+# --- Fields ---
 
 
-def _bfe(a, position, length, kind):
+def _bfe(a, position, length):
     bits = 8 * a.dtype.itemsize
     pos, size = position.astype(np.int64) & 255, length.astype(np.int64) & 255
     unsigned = a.view(f"u{a.dtype.itemsize}").astype(np.uint64)
@@ -243,7 +150,7 @@ def _bfe(a, position, length, kind):
         (np.uint64(1) << np.minimum(kept, 63).astype(np.uint64)) - np.uint64(1),
     )
     field = field & ones
-    if kind[0] == "s":
+    if a.dtype.kind == "i":
         top = np.minimum(pos + size - 1, bits - 1)
         sign = (unsigned >> np.maximum(top, 0).astype(np.uint64)) & np.uint64(1)
         sign = np.where(size == 0, np.uint64(0), sign)
@@ -264,7 +171,7 @@ def _ones(count):
     )
 
 
-def _bfi(a, b, position, length, kind):
+def _bfi(a, b, position, length):
     bits = 8 * a.dtype.itemsize
     pos, size = position.astype(np.int64) & 255, length.astype(np.int64) & 255
     field = np.where(
@@ -274,8 +181,32 @@ def _bfi(a, b, position, length, kind):
     return ((b.astype(np.uint64) & ~field) | (value & field)).astype(a.dtype)
 
 
-def prmt(ins, bind):
-    mode = ins.parts[2] if len(ins.parts) > 2 else "b32"
+def _bmsk(first, count):
+    """Ones from bit `first` on, `count` of them."""
+    field = _ones(count) << np.minimum(first, 63).astype(np.uint64)
+    return np.where(first > 31, np.uint64(0), field).astype(np.uint32)
+
+
+def _szext(a, count):
+    """The low `count` bits, at most 32, extended by sign or by zeros."""
+    field = a.view(np.uint32).astype(np.uint64) & _ones(count)
+    if a.dtype.kind == "i":
+        top = np.maximum(count, 1) - 1
+        negative = (count > 0) & (field >> top.astype(np.uint64) & np.uint64(1) == 1)
+        field = np.where(negative, field | ~_ones(count), field)
+    return field.astype(np.uint32)
+
+
+def _at_most_32(count):
+    return np.minimum(count.astype(np.int64), 32)
+
+
+def _modulo_32(count):
+    return count.astype(np.int64) & 31
+
+
+def _prmt(ins, bind):
+    mode = next((part for part in ins.parts[1:] if part != "b32"), "b32")
     a, b, c = (bind.integer(op, "u32") for op in ins.operands[1:4])
 
     def pick(x, y, z):
@@ -311,71 +242,37 @@ def prmt(ins, bind):
     return bind.pure(ins.operands[0], run, a, b, c)
 
 
-def _fns(mask, base, offset):
-    """Find the n-th set bit from `base`, up for positive offsets, down for negative."""
-    out = np.full(np.broadcast_shapes(mask.shape, base.shape, offset.shape), 0xFFFFFFFF, np.uint32)
-    mask, base, offset = np.broadcast_arrays(mask, base, offset.view(np.int32))
-    for at in np.ndindex(out.shape):
-        value, start, wanted = int(mask[at]), int(base[at]), int(offset[at])
-        if wanted == 0:
-            if start < 32 and value >> start & 1:
-                out[at] = start
-            continue
-        bits = range(start, 32) if wanted > 0 else range(min(start, 31), -1, -1)
-        found = [bit for bit in bits if value >> bit & 1]
-        if len(found) >= abs(wanted):
-            out[at] = found[abs(wanted) - 1]
-    return out
-
-
-def _bmsk(ins, bind):
-    wrap = "wrap" in ins.parts
-
-    def run(a, b):
-        first, count = a.astype(np.int64), b.astype(np.int64)
-        if wrap:
-            first, count = first & 31, count & 31
-        field = _ones(np.minimum(count, 64)) << np.minimum(first, 63).astype(np.uint64)
-        return np.where(first > 31, np.uint64(0), field).astype(np.uint32)
-
-    return elementwise(run, kinds=lambda ins, kind: ["u32", "u32"])(ins, bind)
-
-
-def _szext(ins, bind):
-    kind, wrap = ins.parts[-1], "wrap" in ins.parts
-
-    def run(a, b):
-        count = b.astype(np.int64)
-        count = count & 31 if wrap else np.minimum(count, 32)
-        field = a.view(np.uint32).astype(np.uint64) & _ones(count)
-        if kind[0] == "s":
-            negative = (count > 0) & (
-                field >> np.maximum(count - 1, 0).astype(np.uint64) & np.uint64(1) == 1
-            )
-            field = np.where(negative, field | ~_ones(count), field)
-        return field.astype(np.uint32)
-
-    return elementwise(run, kinds=lambda ins, kind: [kind, "u32"])(ins, bind)
-
+_FUNNEL = ("u32", "u32", "u32")
 
 OPCODES = {
-    "and": _bitwise("and", lambda x, y: x & y),
-    "or": _bitwise("or", lambda x, y: x | y),
-    "xor": _bitwise("xor", lambda x, y: x ^ y),
-    "not": not_,
-    "cnot": elementwise(_cnot),
-    "shl": shl,
-    "shr": shr,
-    "shf": shf,
-    "lop3": lop3,
-    "popc": elementwise(_popc),
-    "clz": elementwise(_clz),
-    "brev": elementwise(_brev),
-    "bfind": bfind,
-    "bfe": elementwise(_bfe, kinds=lambda ins, kind: [kind, "u32", "u32"]),
-    "bfi": elementwise(_bfi, kinds=lambda ins, kind: [kind, kind, "u32", "u32"]),
-    "prmt": prmt,
-    "fns": elementwise(_fns, kinds=lambda ins, kind: ["u32", "u32", "u32"]),
-    "bmsk": _bmsk,
-    "szext": _szext,
+    "and": {f"{WORD}!": binary(lambda a, b: a & b), "pred!": logical(lambda p, q: p & q)},
+    "or": {f"{WORD}!": binary(lambda a, b: a | b), "pred!": logical(lambda p, q: p | q)},
+    "xor": {f"{WORD}!": binary(lambda a, b: a ^ b), "pred!": logical(lambda p, q: p ^ q)},
+    "not": {f"{WORD}!": unary(lambda a: ~a), "pred!": logical(lambda p: p ^ True, 1)},
+    "cnot": {f"{WORD}!": unary(lambda a: (a == 0).astype(a.dtype))},
+    "lop3": {"b32!": Row(_lop3, (5,))},
+    "shl": {f"{WORD}!": each(_shifted_left, OWN, "u32")},
+    "shr": {f"{WORD}|{INT}!": each(_shifted_right, OWN, "u32")},
+    "shf": {
+        "l! clamp! b32!": each(lambda a, b, n: _funnel_left(a, b, _at_most_32(n)), *_FUNNEL),
+        "l! wrap! b32!": each(lambda a, b, n: _funnel_left(a, b, _modulo_32(n)), *_FUNNEL),
+        "r! clamp! b32!": each(lambda a, b, n: _funnel_right(a, b, _at_most_32(n)), *_FUNNEL),
+        "r! wrap! b32!": each(lambda a, b, n: _funnel_right(a, b, _modulo_32(n)), *_FUNNEL),
+    },
+    "popc": {"b32|b64!": unary(lambda a: np.bitwise_count(a).astype(np.uint32))},
+    "clz": {"b32|b64!": unary(_clz)},
+    "brev": {"b32|b64!": unary(_brev)},
+    "bfind": {f"{CARRIED}!": unary(_bfind), f"shiftamt! {CARRIED}!": unary(_bfind_amount)},
+    "fns": {"b32!": each(_fns, "u32", "u32", "u32")},
+    "bfe": {f"{CARRIED}!": each(_bfe, OWN, "u32", "u32")},
+    "bfi": {"b32|b64!": each(_bfi, OWN, OWN, "u32", "u32")},
+    "bmsk": {
+        "clamp! b32!": each(lambda a, b: _bmsk(a.astype(np.int64), _at_most_32(b)), "u32", "u32"),
+        "wrap! b32!": each(lambda a, b: _bmsk(_modulo_32(a), _modulo_32(b)), "u32", "u32"),
+    },
+    "szext": {
+        "clamp! u32|s32!": each(lambda a, b: _szext(a, _at_most_32(b)), OWN, "u32"),
+        "wrap! u32|s32!": each(lambda a, b: _szext(a, _modulo_32(b)), OWN, "u32"),
+    },
+    "prmt": {"b32! f4e|b4e|rc8|ecl|ecr|rc16": Row(_prmt, (4,))},
 }

@@ -17,34 +17,20 @@ from emulator.machine.tensor_map import Mapped
 from emulator.numbers.reductions import of_format, reduction
 from emulator.ops.bulk_loads import CHUNK, Load, loads
 from emulator.ops.bulk_stores import Store, stores
-
-_COMPLETION = "mbarrier::complete_tx::bytes"
-_NOT_MODELLED = ("im2col", "im2col::w", "im2col::w::128", "tile::gather4", "tile::scatter4", "cta_group::1",
-                 "cta_group::2", "im2col_no_offs")  # fmt: skip
+from emulator.text.rows import Row
 
 
-def cp_bulk(ins, bind):
-    """Everything that begins with cp.async.bulk or cp.reduce.async.bulk."""
-    for word in _NOT_MODELLED:
-        if word in ins:
-            raise bind.unsupported(f".{word} is not modelled")
-    if "commit_group" in ins:
-        return _commit
-    if "wait_group" in ins:
-        left, reading = bind.constant(ins.operands[0], 4), "read" in ins
-        return lambda m, mask: stores(m).wait(m, mask, left, reading)
-    if "prefetch" in ins:
-        return _prefetch(ins, bind)
-    spaces = [part for part in ins.parts if part.split("::")[0] in ("shared", "global")]
-    target, source = spaces[:2]
-    if target == "global":
-        return _store(ins, bind)
-    return _load(ins, bind, source)
+def _commit_group(ins, bind):
+    def step(m, mask):
+        found = stores(m)
+        found.commits = found.commits + m.lanes_of(mask)
+
+    return step
 
 
-def _commit(m, mask) -> None:
-    found = stores(m)
-    found.commits = found.commits + m.lanes_of(mask)
+def _wait_group(ins, bind):
+    left, reading = bind.constant(ins.operands[0], 4), "read" in ins
+    return lambda m, mask: stores(m).wait(m, mask, left, reading)
 
 
 # --- Operands ---------------------------------------------------------------------------------------
@@ -207,11 +193,10 @@ def _count(m, ins, start: np.ndarray, inside: int, size: int) -> None:
 # --- Loads ------------------------------------------------------------------------------------------
 
 
-def _load(ins, bind, source: str):
+def _load(ins, bind):
     """Into shared memory, from global memory or from the block's own; completes on an mbarrier."""
-    if _COMPLETION not in ins:
-        raise bind.unsupported(f"a copy into shared memory completes by .{_COMPLETION}")
-    operands = list(ins.operands)
+    spaces = [part for part in ins.parts if part.split("::")[0] in ("shared", "global")]
+    source, operands = spaces[1], list(ins.operands)
     target = bind.address(operands.pop(0), "shared")
     tensor, origin = "tensor" in ins, operands.pop(0)
     if tensor:
@@ -326,8 +311,6 @@ def _issue(m, ins, rows, members, offset, barrier, size: int, swizzle, combine) 
 
 def _store(ins, bind):
     """From shared to global memory, or added to what is there; belongs to a bulk group."""
-    if "bulk_group" not in ins:
-        raise bind.unsupported("a copy into global memory completes by .bulk_group")
     operands = list(ins.operands)
     target, tensor = operands.pop(0), "tensor" in ins
     if tensor:
@@ -452,3 +435,31 @@ def prefetch_map(ins, bind):
             map_at(m, at, ins, int(rows.block[0]), int(rows.thread[0]))
 
     return step
+
+
+_TENSOR = "tensor! 1d|2d|3d|4d|5d! tile"
+_BYTES = "mbarrier::complete_tx::bytes!"
+_INTO_SHARED = f"shared::cluster|shared::cta! global! {_BYTES} multicast::cluster L2::cache_hint"
+_OUT = "global! shared::cta! bulk_group! L2::cache_hint"
+_OPS = "add|min|max|inc|dec|and|or|xor!"
+_OF_MEMORY = "f16|bf16|b32|u32|s32|b64|u64|s64|f32|f64!"
+
+OPCODES = {
+    "cp": {
+        f"async! bulk! {_INTO_SHARED}": Row(_load, (4, 5, 6)),
+        f"async! bulk! shared::cluster! shared::cta! {_BYTES}": Row(_load, (4,)),
+        f"async! bulk! {_OUT} cp_mask": Row(_store, (3, 4, 5)),
+        "async! bulk! prefetch! L2! global! L2::cache_hint": Row(_prefetch, (2, 3)),
+        "async! bulk! commit_group!": Row(_commit_group, (0,)),
+        "async! bulk! wait_group! read": Row(_wait_group, (1,)),
+        f"async! bulk! {_TENSOR} {_INTO_SHARED}": Row(_load, (3, 4, 5)),
+        f"async! bulk! {_TENSOR} {_OUT}": Row(_store, (2, 3)),
+        f"async! bulk! prefetch! {_TENSOR} L2! global! L2::cache_hint": Row(_prefetch, (1, 2)),
+        f"reduce! async! bulk! shared::cluster! shared::cta! {_BYTES} {_OPS} {_OF_MEMORY}": Row(
+            _load, (4,)
+        ),
+        f"reduce! async! bulk! {_OUT} {_OPS} noftz {_OF_MEMORY}": Row(_store, (3, 4)),
+        f"reduce! async! bulk! {_TENSOR} {_OUT} {_OPS}": Row(_store, (2, 3)),
+    },
+    "prefetch": {"param tensormap!": Row(prefetch_map, (1,))},
+}

@@ -18,7 +18,9 @@ from emulator.machine.memory import SHARED_WINDOW
 from emulator.machine.values import Affine, Pattern
 from emulator.numbers.reductions import of_type
 from emulator.ops.bulk_loads import Load, loads
+from emulator.ops.forms import SHARED
 from emulator.text.program import Vector
+from emulator.text.rows import Row
 
 
 def mapa(ins, bind):
@@ -222,17 +224,45 @@ def _owner(m, address: np.ndarray, block: np.ndarray) -> np.ndarray:
 # --- Fences -----------------------------------------------------------------------------------------
 
 
-def fence(ins, bind):
+def _init_fence(ins, bind):
     """Every store is seen at once here; what fences order is the sanitizer's concern."""
-    of_init, of_async = "mbarrier_init" in ins, "proxy" in ins and "async" in ins
-    if not (of_init or of_async) or "global" in ins:
-        return lambda m, mask: None
 
     def step(m, mask):
         if m.sanitizer is not None:
-            (m.sanitizer.init_fence if of_init else m.sanitizer.proxy_fence)(m.lanes_of(mask))
+            m.sanitizer.init_fence(m.lanes_of(mask))
 
     return step
 
 
-OPCODES = {"mapa": mapa, "getctarank": getctarank, "fence": fence}
+def _proxy_fence(ins, bind):
+    """fence.proxy.async, of shared memory or of all: global memory is not watched."""
+
+    def step(m, mask):
+        if m.sanitizer is not None and not {"global", "async::global"} & set(ins.parts):
+            m.sanitizer.proxy_fence(m.lanes_of(mask))
+
+    return step
+
+
+_ASYNC = "async! weak|relaxed cluster mbarrier::complete_tx::bytes! shared::cluster"
+
+OPCODES = {
+    "mapa": {f"{SHARED} u32|u64!": Row(mapa, (3,))},
+    "getctarank": {f"{SHARED} u32|u64!": Row(getctarank, (2,))},
+    "barrier": {
+        "cluster! arrive! release|relaxed aligned": Row(cluster_arrive, (0,)),
+        "cluster! wait! acquire aligned": Row(ClusterWait, (0,), meets="barrier"),
+    },
+    "st": {f"{_ASYNC} v2|v4 b32|b64|u32|u64|s32|s64|f32|f64!": Row(store_async, (3,))},
+    "red": {
+        f"{_ASYNC} inc|dec|min|max|add|and|or|xor! u32|s32|u64|s64|b32|b64!": Row(store_async, (3,))
+    },
+}
+
+FENCES = {
+    "fence": {
+        "mbarrier_init! release! cluster!": Row(_init_fence, (0,)),
+        "proxy! async|async::global|async::shared::cta|async::shared::cluster! "
+        "global|shared::cta|shared::cluster": Row(_proxy_fence, (0,)),
+    }
+}

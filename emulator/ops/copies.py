@@ -16,8 +16,9 @@ from emulator.errors import ExecutionError
 from emulator.machine.access import deliver, fetch, resolve, space_of
 from emulator.machine.mbarriers import MBarrier, named
 from emulator.machine.values import Affine
-from emulator.ops.bulk import cp_bulk
+from emulator.ops.forms import PREFETCHED
 from emulator.text.program import Reg
+from emulator.text.rows import Row
 
 _ELEMENT = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), 16: np.dtype(np.complex128)}
 
@@ -96,23 +97,6 @@ def _copies(m) -> Copies:
     return m.state("copies", Copies)
 
 
-def cp(ins, bind):
-    """cp.async and what belongs to it, and the bulk copies."""
-    if "bulk" in ins:
-        return cp_bulk(ins, bind)
-    if ins.parts[1] != "async":
-        raise bind.unsupported()
-    table = {"commit_group": _commit_group, "wait_group": _wait_group, "wait_all": _wait_all}
-    kind = ins.parts[2]
-    if kind in table:
-        return table[kind](ins, bind)
-    if kind == "mbarrier":
-        return _copy_arrive(ins, bind)
-    if kind not in ("ca", "cg"):
-        raise bind.unsupported()
-    return _copy(ins, bind)
-
-
 def _copy(ins, bind):
     kind = f"cp.async.{ins.parts[2]}"
     target, source = (bind.address(operand, space) for operand, space in
@@ -175,14 +159,14 @@ def _read(m, address, mask, dtype: np.dtype, size, ins):
         for i in range(width - 1):
             here = part & (size > i)
             if here.any():
-                at = _shifted(m, address, i)
+                at = _shifted(address, i)
                 octet = _fetch(m, at, here, np.dtype(np.uint8), ins)
                 octets[..., i][here] = np.broadcast_to(octet, (m.B, m.T))[here]
     reading = whole | part
     return data, reading if reading.any() else False
 
 
-def _shifted(m, address, by: int):
+def _shifted(address, by: int):
     if type(address) is int:
         return address + by
     return Affine(address.pattern, address.offset + by)
@@ -304,4 +288,14 @@ def settle(m, offset: int, lanes: np.ndarray) -> bool:
     return found
 
 
-OPCODES = {"cp": cp}
+OPCODES = {
+    "cp": {
+        f"async! ca|cg! shared|shared::cta global L2::cache_hint {PREFETCHED}": Row(
+            _copy, (3, 4, 5)
+        ),
+        "async! commit_group!": Row(_commit_group, (0,)),
+        "async! wait_group!": Row(_wait_group, (1,)),
+        "async! wait_all!": Row(_wait_all, (0,)),
+        "async! mbarrier! arrive! noinc shared|shared::cta b64!": Row(_copy_arrive, (1,)),
+    }
+}

@@ -1,7 +1,9 @@
-"""Integer register values as NumPy arrays of an instruction's type, and back, remembering what was computed.
+"""Integer instructions as functions of arrays: `"xor": {WORD: binary(lambda a, b: a ^ b)}`.
 
-A result is kept on its operand's pattern, so that what a loop recomputes from unchanged operands costs
-nothing.
+The function gets an array of the operand's type for each operand and returns an array of the result's.
+Whatever makes that fast is not its business: a result is kept on its operands' patterns, so that what a
+loop recomputes from unchanged operands costs nothing, and `fast` has shorter ways for what loops do
+over and over.
 """
 
 from __future__ import annotations
@@ -18,9 +20,93 @@ from emulator.machine.values import (
     numbers,
     paired,
 )
+from emulator.ops.fast import FAST
 from emulator.text.program import WIDTHS
+from emulator.text.rows import Row
 
 INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
+
+# What an operand's type may be, besides a type of its own.
+OWN = "the instruction's type"
+UNSIGNED_OWN = "the instruction's type, unsigned"
+WIDE = "the instruction's type, twice as wide"
+_RELATED = {
+    OWN: lambda kind: kind,
+    UNSIGNED_OWN: lambda kind: f"u{kind[1:]}",
+    WIDE: lambda kind: f"{kind[0]}{2 * int(kind[1:])}",
+}
+
+
+def each(function, *operands: str) -> Row:
+    """`d = function(a, b, ...)`, operands of these types: a PTX type, or one of OWN, UNSIGNED_OWN, WIDE."""
+
+    def factory(ins, bind):
+        kind = ins.parts[-1]
+        types = [_RELATED[t](kind) if t in _RELATED else t for t in operands]
+        gets = [bind.integer(op, t) for op, t in zip(ins.operands[1:], types, strict=True)]
+        name = (ins.opcode,)
+
+        def run(*values):
+            def compute():
+                arrays = [as_array(value, t) for value, t in zip(values, types, strict=True)]
+                with np.errstate(all="ignore"):
+                    return as_value(np.ascontiguousarray(function(*arrays)))
+
+            return remembered(name, values, compute)
+
+        shorter = FAST.get(".".join(ins.parts[:-1]))
+        return bind.pure(ins.operands[0], shorter(kind, run) if shorter else run, *gets)
+
+    return Row(factory, (len(operands) + 1,))
+
+
+def unary(function) -> Row:
+    return each(function, OWN)
+
+
+def binary(function) -> Row:
+    return each(function, OWN, OWN)
+
+
+def ternary(function) -> Row:
+    return each(function, OWN, OWN, OWN)
+
+
+def halves(function) -> Row:
+    """`d = function(a, b)` on the two 16-bit numbers in each register (u16x2, s16x2)."""
+
+    def factory(ins, bind):
+        half = np.dtype(np.int16 if ins.parts[-1][0] == "s" else np.uint16)
+        gets = [bind.array(op, np.uint32) for op in ins.operands[1:]]
+
+        def run(*arrays):
+            arrays = np.broadcast_arrays(*arrays)
+            split = [np.ascontiguousarray(x).view(half).reshape(*x.shape, 2) for x in arrays]
+            with np.errstate(all="ignore"):
+                return as_value(np.ascontiguousarray(function(*split)).view(np.uint32)[..., 0])
+
+        return bind.pure(ins.operands[0], run, *gets)
+
+    return Row(factory, (3,))
+
+
+def logical(function, operands: int = 2) -> Row:
+    """`d = function(p, q)` of predicates."""
+
+    def factory(ins, bind):
+        gets = [bind.predicate(op) for op in ins.operands[1:]]
+        return bind.pure(ins.operands[0], lambda *held: of_predicates(function, *held), *gets)
+
+    return Row(factory, (operands + 1,))
+
+
+def of_predicates(function, *held):
+    """function(p, ...) of predicates, each a bool or an array of bool."""
+    value = function(*held)
+    return value if type(value) is np.ndarray else bool(value)
+
+
+# --- Register values and arrays ---
 
 
 def width_of(kind: str) -> int:
@@ -57,39 +143,3 @@ def remembered(name: tuple, values, compute):
         rest = tuple(None if type(value) is Affine else value for value in values)
         return paired((*name, rest), *lanes, compute)
     return compute()
-
-
-def elementwise(function, result: str | None = None, kinds=None):
-    """A factory for `d = function(a, b, ...)` on arrays of the instruction's type.
-
-    kinds: the operands' types where they differ from the last word of the opcode.
-    """
-
-    def factory(ins, bind):
-        kind = ins.parts[-1]
-        types = kinds(ins, kind) if kinds else [kind] * (len(ins.operands) - 1)
-        gets = [bind.integer(op, t) for op, t in zip(ins.operands[1:], types, strict=True)]
-        name = (ins.opcode,)
-
-        def run(*values):
-            def compute():
-                arrays = [as_array(value, t) for value, t in zip(values, types, strict=True)]
-                with np.errstate(all="ignore"):
-                    return as_value(np.ascontiguousarray(function(*arrays, **options)))
-
-            return remembered(name, values, compute)
-
-        options = (
-            {"kind": kind}
-            if "kind" in function.__code__.co_varnames[: function.__code__.co_argcount]
-            else {}
-        )
-        return bind.pure(ins.operands[0], run, *gets)
-
-    return factory
-
-
-def of_predicates(function, p, q):
-    """function(p, q) of two predicates, each a bool or an array of bool."""
-    value = function(p, q)
-    return value if type(value) is np.ndarray else bool(value)

@@ -5,12 +5,17 @@ f16 and bf16 live in 16-bit registers, their pairs (`f16x2`, `bf16x2`) in 32-bit
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from emulator.machine.values import SIGNED, UNSIGNED, exact, signed
-from emulator.numbers import conversions, floats
+from emulator.numbers import approximations, comparisons, conversions, floats
 from emulator.ops import elementwise, select
+from emulator.ops.fast import FAST_FLOATS
+from emulator.ops.forms import FLOAT, HALF, INT, LOGIC, ROUND, WORD
 from emulator.text.program import SINK, WIDTHS
+from emulator.text.rows import Row
 
 ROUNDING = {"rn", "rz", "rm", "rp", "rna", "rni", "rzi", "rmi", "rpi"}
 FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64", "tf32"}
@@ -47,17 +52,24 @@ def _pairs(get, half):
     return read
 
 
-def arithmetic(function, *flags: str, rounded: bool = False):
-    """A factory for `d = function(a, b, ...)`; `flags` are the modifiers that `function` takes by name."""
-    names = {"NaN": "nan", "xorsign": "xorsign_abs"}
+# Modifiers that the functions take by another name, or with a value.
+_FLAGS = {"NaN": "nan", "xorsign": "xorsign_abs"}
+
+
+def arithmetic(count, function, *flags: str) -> Row:
+    """`d = function(a, b, ..., format, **flags)` of `count` operands of the instruction's type.
+
+    flags: the modifiers that `function` takes by name; "rounding" for the one among them that rounds.
+    """
 
     def factory(ins, bind):
+        shorter = FAST_FLOATS.get(ins.opcode)
         kind = ins.parts[-1]
-        if kind not in FLOATS:
-            raise bind.unsupported(f".{kind}")
         gets, form, repack = operands(bind, ins.operands[1:], kind)
-        options = {names.get(flag, flag): True for flag in flags if flag in ins.parts}
-        if rounded:
+        if shorter is not None:
+            return bind.pure(ins.operands[0], shorter, *gets)
+        options = {_FLAGS.get(flag, flag): True for flag in flags if flag in ins}
+        if "rounding" in flags:
             options["rounding"] = rounding(ins)
 
         def run(*arrays):
@@ -69,57 +81,32 @@ def arithmetic(function, *flags: str, rounded: bool = False):
 
         return bind.pure(ins.operands[0], run, *gets)
 
-    return factory
+    return Row(factory, (count + 1,))
 
 
-_general_fma = arithmetic(floats.fma, "ftz", "sat", "relu", rounded=True)
+def _division(full: bool):
+    return lambda a, b, form, **more: approximations.div_approx(a, b, full=full, **more)
 
 
-def fma(ins, bind):
-    if ins.parts == ("fma", "rn", "f32"):
-        return bind.pure(
-            ins.operands[0],
-            floats.fma_f32,
-            *(bind.array(op, np.float32) for op in ins.operands[1:]),
-        )
-    return _general_fma(ins, bind)
+def _approximate(name: str) -> Row:
+    """rcp, sqrt, ex2 ...: NumPy's function rounded to the type."""
+    return arithmetic(1, partial(approximations.approximate, name), "ftz")
 
 
-_full_div = arithmetic(lambda a, b, form, **more: floats.div_approx(a, b, full=True, **more), "ftz")
-_approx_div = arithmetic(lambda a, b, form, **more: floats.div_approx(a, b, **more), "ftz")
-_exact_div = arithmetic(floats.div, "ftz", "sat", rounded=True)
-
-
-def div(ins, bind):
-    if "full" in ins.parts:
-        return _full_div(ins, bind)
-    return (_approx_div if "approx" in ins.parts else _exact_div)(ins, bind)
-
-
-def _approximate(name: str, precise=None):
-    """rcp, sqrt, ex2 ...: rounded once when a rounding is named, else NumPy's function rounded to the type."""
-    approx = arithmetic(lambda a, form, **more: floats.approximate(name, a, form, **more), "ftz")
-    rounded = arithmetic(precise, "ftz", rounded=True) if precise else approx
-
-    def factory(ins, bind):
-        return (rounded if precise and "approx" not in ins.parts else approx)(ins, bind)
-
-    return factory
-
-
-def extremum(function):
+def extremum(function) -> Row:
     """min and max, of two or three operands."""
     flags = ("ftz", "NaN", "xorsign")
-    two = arithmetic(function, *flags)
+    two = arithmetic(2, function, *flags)
     three = arithmetic(
+        3,
         lambda a, b, c, form, **more: function(function(a, b, form, **more), c, form, **more),
         *flags,
     )
 
     def factory(ins, bind):
-        return (three if len(ins.operands) == 4 else two)(ins, bind)
+        return (three if len(ins.operands) == 4 else two).factory(ins, bind)
 
-    return factory
+    return Row(factory, (3, 4))
 
 
 def _comparison(ins, bind, kind: str):
@@ -128,7 +115,9 @@ def _comparison(ins, bind, kind: str):
     operator, ftz = ins.parts[1], "ftz" in ins.parts
 
     def compare(m):
-        return floats.compare(operator, *np.broadcast_arrays(*(get(m) for get in gets)), form, ftz)
+        return comparisons.compare(
+            operator, *np.broadcast_arrays(*(get(m) for get in gets)), form, ftz
+        )
 
     return compare, repack is not None
 
@@ -137,7 +126,7 @@ def setp(ins, bind):
     comparison, packed = _comparison(ins, bind, ins.parts[-1])
     if not packed:
         return select.setp(ins, bind, comparison)
-    low, high = (bind.put(op) for op in (ins.operands[0].first, ins.operands[0].second))
+    low, high = (bind.put(op) for op in bind.pair(ins.operands[0]))
     if len(ins.operands) > 3:
         raise bind.unsupported("a boolean operator on two halves")
 
@@ -151,6 +140,8 @@ def setp(ins, bind):
 
 def set_(ins, bind):
     result, kind = ins.parts[-2:]
+    if kind not in FLOATS:
+        return select.set_(ins, bind)
     comparison, packed = _comparison(ins, bind, kind)
     if not packed:
         return select.set_(ins, bind, comparison)
@@ -167,7 +158,7 @@ def set_(ins, bind):
 def testp(ins, bind):
     kind = ins.parts[-1]
     get = bind.array(ins.operands[1], STORAGE[kind])
-    return bind.pure(ins.operands[0], lambda x: floats.testp(ins.parts[1], x, kind), get)
+    return bind.pure(ins.operands[0], lambda x: comparisons.testp(ins.parts[1], x, kind), get)
 
 
 # --- cvt --------------------------------------------------------------------------------------------
@@ -175,8 +166,6 @@ def testp(ins, bind):
 
 def cvt(ins, bind):
     parts = ins.parts
-    if parts[1] == "pack":
-        return _pack_saturated(ins, bind)
     to, source = parts[-2:]
     if len(ins.operands) == 3:
         return _pair_of(ins, bind, to, source)
@@ -276,28 +265,49 @@ def _pack_saturated(ins, bind):
     return bind.pure(ins.operands[0], run, *gets)
 
 
+_APPROXIMATE = {name: _approximate(name) for name in approximations.FUNCTIONS}
+_COMPARISONS = "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"
+_CONVERTED = f"u8|s8|{INT}|{FLOAT}|tf32|e4m3x2|e5m2x2"
+
 OPCODES = {
-    "add": arithmetic(floats.add, "ftz", "sat", rounded=True),
-    "sub": arithmetic(floats.sub, "ftz", "sat", rounded=True),
-    "mul": arithmetic(floats.mul, "ftz", "sat", rounded=True),
-    "fma": fma,
-    "mad": _general_fma,
-    "div": div,
-    "rcp": _approximate("rcp", floats.rcp),
-    "sqrt": _approximate("sqrt", floats.sqrt),
-    "rsqrt": _approximate("rsqrt"),
-    "ex2": _approximate("ex2"),
-    "lg2": _approximate("lg2"),
-    "sin": _approximate("sin"),
-    "cos": _approximate("cos"),
-    "tanh": _approximate("tanh"),
-    "min": extremum(floats.minimum),
-    "max": extremum(floats.maximum),
-    "neg": arithmetic(floats.neg, "ftz"),
-    "abs": arithmetic(floats.absolute, "ftz"),
-    "copysign": arithmetic(floats.copysign),
-    "testp": testp,
-    "setp": setp,
-    "set": set_,
-    "cvt": cvt,
+    "add": {f"{ROUND} ftz sat {FLOAT}!": arithmetic(2, floats.add, "ftz", "sat", "rounding")},
+    "sub": {f"{ROUND} ftz sat {FLOAT}!": arithmetic(2, floats.sub, "ftz", "sat", "rounding")},
+    "mul": {f"{ROUND} ftz sat {FLOAT}!": arithmetic(2, floats.mul, "ftz", "sat", "rounding")},
+    "fma": {
+        f"{ROUND}! ftz sat relu {FLOAT}!": arithmetic(
+            3, floats.fma, "ftz", "sat", "relu", "rounding"
+        )
+    },
+    "mad": {f"{ROUND}! ftz sat f32|f64!": arithmetic(3, floats.fma, "ftz", "sat", "rounding")},
+    "div": {
+        "approx! ftz f32!": arithmetic(2, _division(full=False), "ftz"),
+        "full! ftz f32!": arithmetic(2, _division(full=True), "ftz"),
+        f"{ROUND}! ftz f32|f64!": arithmetic(2, floats.div, "ftz", "rounding"),
+    },
+    "rcp": {
+        "approx! ftz f32|f64!": _APPROXIMATE["rcp"],
+        f"{ROUND}! ftz f32|f64!": arithmetic(1, floats.rcp, "ftz", "rounding"),
+    },
+    "sqrt": {
+        "approx! ftz f32|f64!": _APPROXIMATE["sqrt"],
+        f"{ROUND}! ftz f32|f64!": arithmetic(1, floats.sqrt, "ftz", "rounding"),
+    },
+    "rsqrt": {"approx! ftz f32|f64!": _APPROXIMATE["rsqrt"]},
+    "ex2": {f"approx! ftz f32|{HALF}!": _APPROXIMATE["ex2"]},
+    "tanh": {f"approx! ftz f32|{HALF}!": _APPROXIMATE["tanh"]},
+    "lg2": {"approx! ftz f32!": _APPROXIMATE["lg2"]},
+    "sin": {"approx! ftz f32!": _APPROXIMATE["sin"]},
+    "cos": {"approx! ftz f32!": _APPROXIMATE["cos"]},
+    "min": {f"ftz NaN xorsign abs {FLOAT}!": extremum(comparisons.minimum)},
+    "max": {f"ftz NaN xorsign abs {FLOAT}!": extremum(comparisons.maximum)},
+    "neg": {f"ftz {FLOAT}!": arithmetic(1, floats.neg, "ftz")},
+    "abs": {f"ftz {FLOAT}!": arithmetic(1, floats.absolute, "ftz")},
+    "copysign": {"f32|f64!": arithmetic(2, floats.copysign)},
+    "testp": {"finite|infinite|number|notanumber|normal|subnormal! f32|f64!": Row(testp, (2,))},
+    "setp": {f"{_COMPARISONS}! {LOGIC} ftz {FLOAT}!": Row(setp, (3, 4))},
+    "set": {f"{_COMPARISONS}|lo|ls|hi|hs! {LOGIC} ftz {WORD}|{INT}|{FLOAT}*!": Row(set_, (3, 4))},
+    "cvt": {
+        f"{ROUND}|rna|rni|rzi|rmi|rpi ftz sat|satfinite relu {_CONVERTED}*!": Row(cvt, (2, 3)),
+        "pack! sat! b32|u8|s8|u16|s16|u32|s32*!": Row(_pack_saturated, (3, 4)),
+    },
 }

@@ -1,95 +1,44 @@
-"""Integer arithmetic: sums, products, quotients, extremes, carries, dot products (PTX ISA 9.7.1, 9.7.2).
-
-`values` does what loops do over and over (add, subtract, multiply by a constant) without touching
-the lanes; the rest works on arrays.
-"""
+"""Integer arithmetic: sums, products, quotients, extremes, carries, dot products (PTX ISA 9.7.1, 9.7.2)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.values import add, multiply, negate, settle, signed, subtract, widen
-from emulator.ops.elementwise import as_array, as_value, elementwise, remembered, width_of
+from emulator.machine.values import add, settle
+from emulator.ops.elementwise import (
+    OWN,
+    UNSIGNED_OWN,
+    WIDE,
+    as_array,
+    as_value,
+    binary,
+    each,
+    halves,
+    ternary,
+    unary,
+)
+from emulator.ops.forms import CARRIED, INT, PAIRS
 from emulator.text.program import Reg
+from emulator.text.rows import Row
 
 CARRY = Reg("%cc")  # the condition code register, one bit
+_HALF_OR_WORD = "u16|s16|u32|s32"
 
 
-def _sum(combine, sign: int):
-    def factory(ins, bind):
-        kind, parts = ins.parts[-1], ins.parts
-        if parts[0] in ("addc", "subc") or "cc" in parts:
-            return _carrying(ins, bind, sign)
-        if kind in ("u16x2", "s16x2"):
-            return _halves(ins, bind, np.add if sign > 0 else np.subtract)
-        width = width_of(kind)
-        a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-        if "sat" in parts:
-            return _saturating(ins, bind, a, b, sign)
-        return bind.pure(ins.operands[0], lambda x, y: combine(x, y, width), a, b)
-
-    return factory
+# --- Products, quotients, differences ---
 
 
-def _saturating(ins, bind, a, b, sign):
-    def run(x, y):
-        total = as_array(x, "s32").astype(np.int64) + sign * as_array(y, "s32").astype(np.int64)
-        return as_value(np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32))
-
-    return bind.pure(ins.operands[0], run, a, b)
+def _wide(x: np.ndarray) -> np.ndarray:
+    """The same numbers in a type twice as wide."""
+    return x.astype(f"{x.dtype.kind}{2 * x.dtype.itemsize}")
 
 
-def _carrying(ins, bind, sign):
-    """add.cc, addc, sub.cc, subc: the carry (or borrow) goes through the condition code register."""
-    kind = f"u{ins.parts[-1][1:]}"
-    width = width_of(kind)
-    a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-    carry_in = bind.read(CARRY) if ins.parts[0] in ("addc", "subc") else None
-    put, put_carry = bind.put(ins.operands[0]), bind.put(CARRY) if "cc" in ins.parts else None
-
-    def step(m, mask):
-        x, y = as_array(a(m), kind), as_array(b(m), kind)
-        carry = np.asarray(carry_in(m), bool).astype(x.dtype) if carry_in else x.dtype.type(0)
-        with np.errstate(all="ignore"):
-            total, out = (
-                add_with_carry(x, y, carry) if sign > 0 else subtract_with_borrow(x, y, carry)
-            )
-        put(m, as_value(total), mask)
-        if put_carry:
-            put_carry(m, out, mask)
-
-    del width
-    return step
+def _clipped(x: np.ndarray) -> np.ndarray:
+    """64-bit numbers, saturated to s32."""
+    return np.clip(x, -(1 << 31), (1 << 31) - 1).astype(np.int32)
 
 
-def add_with_carry(x, y, carry):
-    """(x + y + carry, carry out) of unsigned arrays."""
-    partial = x + y
-    total = partial + carry
-    return total, (partial < x) | (total < partial)
-
-
-def subtract_with_borrow(x, y, borrow):
-    """(x - y - borrow, borrow out) of unsigned arrays."""
-    partial = x - y
-    return partial - borrow, (x < y) | (partial < borrow)
-
-
-def _halves(ins, bind, function):
-    """u16x2 and s16x2: two 16-bit numbers in one register."""
-    kind = ins.parts[-1]
-    half = np.dtype(np.int16 if kind[0] == "s" else np.uint16)
-    gets = [bind.array(op, np.uint32) for op in ins.operands[1:]]
-
-    def run(*arrays):
-        arrays = np.broadcast_arrays(*arrays)
-        split = [np.ascontiguousarray(x).view(half).reshape(*x.shape, 2) for x in arrays]
-        return as_value(np.ascontiguousarray(function(*split)).view(np.uint32)[..., 0])
-
-    return bind.pure(ins.operands[0], run, *gets)
-
-
-def high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The upper half of the product of two arrays of one integer type."""
     bits = 8 * x.dtype.itemsize
     if bits < 32:
@@ -107,93 +56,17 @@ def high_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return high.view(x.dtype)
 
 
-def _product(x, y, ins_parts, kind):
-    """mul: .lo, .hi or .wide of two register values."""
-    width = width_of(kind)
-    if "wide" in ins_parts:
-        is_signed = kind[0] == "s"
-        return multiply(
-            widen(x, width, is_signed, 2 * width), widen(y, width, is_signed, 2 * width), 2 * width
-        )
-    if "hi" in ins_parts:
-
-        def compute():
-            a, b = np.broadcast_arrays(as_array(x, kind), as_array(y, kind))
-            return as_value(high_product(np.ascontiguousarray(a), np.ascontiguousarray(b)))
-
-        return remembered(("mul.hi", kind), (x, y), compute)
-    return multiply(x, y, width)
+def _product24(x, y):
+    """The product of the low 24 bits, sign-extended for s32, as int64."""
+    return _low24(x) * _low24(y)
 
 
-def mul(ins, bind):
-    kind, parts = ins.parts[-1], ins.parts
-    a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-    return bind.pure(ins.operands[0], lambda x, y: _product(x, y, parts, kind), a, b)
-
-
-def mad(ins, bind):
-    kind, parts = ins.parts[-1], ins.parts
-    width = width_of(kind) * (2 if "wide" in parts else 1)
-    a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-    c = bind.integer(ins.operands[3], f"{kind[0]}{8 * width}")
-    if "cc" in parts or parts[0] == "madc":
-        return _mad_carry(ins, bind, a, b, c, kind)
-    if "sat" in parts:
-        put = bind.put(ins.operands[0])
-
-        def saturating(m, mask):
-            total = as_array(_product(a(m), b(m), parts, kind), kind).astype(np.int64) + as_array(
-                c(m), kind
-            )
-            put(m, as_value(np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32)), mask)
-
-        return saturating
-    return bind.pure(
-        ins.operands[0], lambda x, y, z: add(_product(x, y, parts, kind), z, width), a, b, c
-    )
-
-
-def _mad_carry(ins, bind, a, b, c, kind):
-    unsigned = f"u{kind[1:]}"
-    carry_in = bind.read(CARRY) if ins.parts[0] == "madc" else None
-    put, put_carry = bind.put(ins.operands[0]), bind.put(CARRY) if "cc" in ins.parts else None
-
-    def step(m, mask):
-        product = as_array(_product(a(m), b(m), ins.parts, kind), unsigned)
-        addend = as_array(c(m), unsigned)
-        carry = (
-            np.asarray(carry_in(m), bool).astype(product.dtype)
-            if carry_in
-            else product.dtype.type(0)
-        )
-        with np.errstate(all="ignore"):
-            total, out = add_with_carry(product, addend, carry)
-        put(m, as_value(total), mask)
-        if put_carry:
-            put_carry(m, out, mask)
-
-    return step
-
-
-def _low24(x, kind):
-    """The low 24 bits, sign-extended for s32, as int64."""
+def _low24(x):
     low = x.astype(np.int64) & 0xFFFFFF
-    return (low ^ 0x800000) - 0x800000 if kind[0] == "s" else low
+    return (low ^ 0x800000) - 0x800000 if x.dtype.kind == "i" else low
 
 
-def mul24(ins, bind):
-    kind, high = ins.parts[-1], "hi" in ins.parts
-    gets = [bind.integer(op, kind) for op in ins.operands[1:]]
-
-    def run(x, y, z=0):
-        product = _low24(as_array(x, kind), kind) * _low24(as_array(y, kind), kind)
-        product = product >> 16 if high else product
-        return add(settle(product, -(1 << 48), 1 << 48, 4), z, 4)
-
-    return bind.pure(ins.operands[0], run, *gets)
-
-
-def _divide(x, y):
+def _quotient(x, y):
     """The quotient cut towards zero; all ones where the divisor is 0, as the hardware leaves it."""
     if x.dtype.kind == "u":
         return np.where(
@@ -214,34 +87,93 @@ def _remainder(x, y):
     return np.where(y == 0, x, np.where(safe == -1, x.dtype.type(0), np.fmod(x, safe)))
 
 
-def _division(function):
-    general = elementwise(function)
+def _sad(a, b, c):
+    """|a - b| + c, the difference taken without overflow."""
+    larger = np.where(a < b, b, a).view(f"u{a.dtype.itemsize}")
+    smaller = np.where(a < b, a, b).view(f"u{a.dtype.itemsize}")
+    return (larger - smaller) + c
+
+
+# --- Carries ---
+
+
+def _carrying(function) -> Row:
+    """add.cc, addc, sub.cc, subc: the carry (or borrow) goes through the condition code register."""
 
     def factory(ins, bind):
-        kind = ins.parts[-1]
-        a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-        step = general(ins, bind)
-        slow_put = bind.put(ins.operands[0])
-        width, is_signed = width_of(kind), kind[0] == "s"
+        kind = f"u{ins.parts[-1][1:]}"
+        a, b = (bind.integer(op, kind) for op in ins.operands[1:])
+        carry_in, put = _carry_in(ins, bind), _put_with_carry(ins, bind)
 
-        def run(m, mask):
-            x, y = a(m), b(m)
-            if type(x) is int and type(y) is int and y:
-                x, y = (signed(v, width) if is_signed else v for v in (x, y))
-                quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-                value = quotient if function is _divide else x - quotient * y
-                return slow_put(m, value & ((1 << 8 * width) - 1), mask)
-            return step(m, mask)
+        def step(m, mask):
+            x, y = as_array(a(m), kind), as_array(b(m), kind)
+            with np.errstate(all="ignore"):
+                put(m, *function(x, y, carry_in(m, x.dtype)), mask)
 
-        return run
+        return step
 
-    return factory
+    return Row(factory, (3,))
+
+
+def add_with_carry(x, y, carry):
+    """(x + y + carry, carry out) of unsigned arrays."""
+    partial = x + y
+    total = partial + carry
+    return total, (partial < x) | (total < partial)
+
+
+def subtract_with_borrow(x, y, borrow):
+    """(x - y - borrow, borrow out) of unsigned arrays."""
+    partial = x - y
+    return partial - borrow, (x < y) | (partial < borrow)
+
+
+def _mad_carry(ins, bind):
+    """mad.cc and madc, of the low or the high half of the product."""
+    kind, high = ins.parts[-1], "hi" in ins
+    unsigned = f"u{kind[1:]}"
+    a, b, c = (bind.integer(op, kind) for op in ins.operands[1:])
+    carry_in, put = _carry_in(ins, bind), _put_with_carry(ins, bind)
+
+    def step(m, mask):
+        x, y, addend = as_array(a(m), kind), as_array(b(m), kind), as_array(c(m), unsigned)
+        with np.errstate(all="ignore"):
+            product = (_high_product(x, y) if high else x * y).view(addend.dtype)
+            put(m, *add_with_carry(product, addend, carry_in(m, addend.dtype)), mask)
+
+    return step
+
+
+def _carry_in(ins, bind):
+    """get(m, dtype) -> the carry that addc, subc and madc take in; 0 for others."""
+    if ins.parts[0] not in ("addc", "subc", "madc"):
+        return lambda m, dtype: dtype.type(0)
+    read = bind.read(CARRY)
+    return lambda m, dtype: np.asarray(read(m), bool).astype(dtype)
+
+
+def _put_with_carry(ins, bind):
+    """put(m, result, carry, mask); the carry is kept by `.cc` alone."""
+    put = bind.put(ins.operands[0])
+    put_carry = bind.put(CARRY) if "cc" in ins else None
+
+    def both(m, result, carry, mask):
+        put(m, as_value(result), mask)
+        if put_carry:
+            put_carry(m, carry, mask)
+
+    return both
+
+
+# --- Dot products ---
 
 
 def _dot(ins, bind):
     """dp4a.{a}.{b} d, a, b, c: four 8-bit products; dp2a: two 16-bit a with the low or high 8-bit b."""
     four = ins.parts[0] == "dp4a"
     a_kind, b_kind = ins.parts[-2:]
+    if a_kind not in ("u32", "s32"):
+        raise bind.unsupported("it takes two types")
     high = "hi" in ins.parts
     c_kind = "s32" if "s32" in (a_kind, b_kind) else "u32"
     gets = [
@@ -270,69 +202,57 @@ def _dot(ins, bind):
     return bind.pure(ins.operands[0], run, *gets)
 
 
-def _extreme(name: str, scalar, ufunc):
-    def factory(ins, bind):
-        kind = ins.parts[-1]
-        if kind in ("u16x2", "s16x2"):
-            return _halves(ins, bind, ufunc)
-        width, is_signed, relu = width_of(kind), kind[0] == "s", "relu" in ins.parts
-        a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
-
-        def compute(x, y):
-            found = ufunc(as_array(x, kind), as_array(y, kind))
-            return as_value(np.maximum(found, 0) if relu else found)
-
-        def run(x, y):
-            if type(x) is int and type(y) is int and not relu:
-                if is_signed:
-                    return scalar(signed(x, width), signed(y, width)) & ((1 << 8 * width) - 1)
-                return scalar(x, y)
-            return remembered((name, kind, relu), (x, y), lambda: compute(x, y))
-
-        return bind.pure(ins.operands[0], run, a, b)
-
-    return factory
-
-
-def neg(ins, bind):
-    kind = ins.parts[-1]
-    return bind.pure(
-        ins.operands[0], lambda x: negate(x, width_of(kind)), bind.integer(ins.operands[1], kind)
-    )
-
-
-def _absolute(x):
-    return np.where(x < 0, x.dtype.type(0) - x, x)
-
-
-def _sad_kinds(ins, kind):
-    return [kind, kind, f"u{kind[1:]}"]
-
-
-def _sad(a, b, c):
-    """|a - b| + c, the difference taken without overflow."""
-    larger = np.where(a < b, b, a).view(f"u{a.dtype.itemsize}")
-    smaller = np.where(a < b, a, b).view(f"u{a.dtype.itemsize}")
-    return (larger - smaller) + c
-
-
 OPCODES = {
-    "add": _sum(add, 1),
-    "addc": _sum(add, 1),
-    "sub": _sum(subtract, -1),
-    "subc": _sum(subtract, -1),
-    "mul": mul,
-    "mad": mad,
-    "madc": mad,
-    "mul24": mul24,
-    "mad24": mul24,
-    "div": _division(_divide),
-    "rem": _division(_remainder),
-    "dp4a": _dot,
-    "dp2a": _dot,
-    "min": _extreme("min", min, np.minimum),
-    "max": _extreme("max", max, np.maximum),
-    "neg": neg,
-    "abs": elementwise(_absolute),
-    "sad": elementwise(_sad, kinds=_sad_kinds),
+    "add": {
+        f"{INT}!": binary(lambda a, b: a + b),
+        "sat! s32!": binary(lambda a, b: _clipped(_wide(a) + _wide(b))),
+        f"{PAIRS}!": halves(lambda a, b: a + b),
+        f"cc! {CARRIED}!": _carrying(add_with_carry),
+    },
+    "addc": {f"cc {CARRIED}!": _carrying(add_with_carry)},
+    "sub": {
+        f"{INT}!": binary(lambda a, b: a - b),
+        "sat! s32!": binary(lambda a, b: _clipped(_wide(a) - _wide(b))),
+        f"{PAIRS}!": halves(lambda a, b: a - b),
+        f"cc! {CARRIED}!": _carrying(subtract_with_borrow),
+    },
+    "subc": {f"cc {CARRIED}!": _carrying(subtract_with_borrow)},
+    "mul": {
+        f"lo! {INT}!": binary(lambda a, b: a * b),
+        f"hi! {INT}!": binary(_high_product),
+        f"wide! {_HALF_OR_WORD}!": binary(lambda a, b: _wide(a) * _wide(b)),
+    },
+    "mad": {
+        f"lo! {INT}!": ternary(lambda a, b, c: a * b + c),
+        f"hi! {INT}!": ternary(lambda a, b, c: _high_product(a, b) + c),
+        f"wide! {_HALF_OR_WORD}!": each(lambda a, b, c: _wide(a) * _wide(b) + c, OWN, OWN, WIDE),
+        "hi! sat! s32!": ternary(lambda a, b, c: _clipped(_wide(_high_product(a, b)) + c)),
+        f"lo|hi! cc! {CARRIED}!": Row(_mad_carry, (4,)),
+    },
+    "madc": {f"lo|hi! cc {CARRIED}!": Row(_mad_carry, (4,))},
+    "mul24": {
+        "lo! u32|s32!": binary(lambda a, b: _product24(a, b).astype(a.dtype)),
+        "hi! u32|s32!": binary(lambda a, b: (_product24(a, b) >> 16).astype(a.dtype)),
+    },
+    "mad24": {
+        "lo! u32|s32!": ternary(lambda a, b, c: _product24(a, b).astype(a.dtype) + c),
+        "hi! u32|s32!": ternary(lambda a, b, c: (_product24(a, b) >> 16).astype(a.dtype) + c),
+    },
+    "div": {f"{INT}!": binary(_quotient)},
+    "rem": {f"{INT}!": binary(_remainder)},
+    "sad": {f"{INT}!": each(_sad, OWN, OWN, UNSIGNED_OWN)},
+    "dp4a": {"u32|s32*!": Row(_dot, (4,))},
+    "dp2a": {"lo|hi! u32|s32*!": Row(_dot, (4,))},
+    "min": {
+        f"{INT}!": binary(np.minimum),
+        "relu! s32!": binary(lambda a, b: np.maximum(np.minimum(a, b), 0)),
+        f"{PAIRS}!": halves(np.minimum),
+    },
+    "max": {
+        f"{INT}!": binary(np.maximum),
+        "relu! s32!": binary(lambda a, b: np.maximum(np.maximum(a, b), 0)),
+        f"{PAIRS}!": halves(np.maximum),
+    },
+    "neg": {f"{INT}!": unary(lambda a: -a)},
+    "abs": {f"{INT}!": unary(np.abs)},
 }

@@ -10,15 +10,9 @@ from emulator.machine.mbarriers import COUNT, MBarrier, keys, named, waiters, wa
 from emulator.machine.values import Affine, Pattern
 from emulator.ops.bulk_loads import land
 from emulator.ops.copies import settle
+from emulator.ops.forms import SCOPE, SHARED
 from emulator.text.program import SINK
-
-
-def mbarrier(ins, bind):
-    """mbarrier.init, inval, arrive, arrive_drop, expect_tx, complete_tx, test_wait, try_wait, pending_count."""
-    kind = ins.parts[1]
-    if kind not in _MBARRIER or "multimem" in ins.parts:
-        raise bind.unsupported()
-    return _MBARRIER[kind](ins, bind)
+from emulator.text.rows import Row
 
 
 def _init(ins, bind):
@@ -172,16 +166,15 @@ def _pending_count(ins, bind):
     return step
 
 
-_MBARRIER = {
-    "init": _init,
-    "inval": _inval,
-    "arrive": _arrive,
-    "arrive_drop": _arrive,
-    "expect_tx": _expect_tx,
-    "complete_tx": _expect_tx,
-    "test_wait": _wait,
-    "try_wait": _wait,
-    "pending_count": _pending_count,
+OPCODES = {
+    "mbarrier": {
+        f"init! {SHARED} b64!": Row(_init, (2,)),
+        f"inval! {SHARED} b64!": Row(_inval, (1,)),
+        f"arrive|arrive_drop! expect_tx|noComplete release|relaxed {SCOPE} {SHARED} b64!": Row(
+            _arrive, (1, 2, 3)
+        ),
+        f"expect_tx|complete_tx! relaxed {SCOPE} {SHARED} b64!": Row(_expect_tx, (2,)),
+        f"test_wait|try_wait! parity acquire|relaxed {SCOPE} {SHARED} b64!": Row(_wait, (3, 4)),
+        "pending_count! b64!": Row(_pending_count, (2,)),
+    }
 }
-
-OPCODES = {"mbarrier": mbarrier}

@@ -6,9 +6,9 @@ import numpy as np
 
 from emulator.machine.access import POLLING, count, deliver, dtype_of, fetch, resolve, space_of
 from emulator.machine.values import SIGNED, UNSIGNED
-from emulator.ops.bulk import prefetch_map
-from emulator.ops.cluster import store_async
+from emulator.ops.forms import CACHED, HELD, PREFETCHED, SCOPE, SPACE
 from emulator.text.program import SINK, WIDTHS, Address, Symbol, Vector
+from emulator.text.rows import Row
 
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 ELSEWHERE = {"async", "bulk"}  # st.async, red.async, st.bulk: not plain memory instructions
@@ -92,8 +92,6 @@ def _load_parameter(puts, at: int, width: int, kind: str):
 
 
 def st(ins, bind):
-    if "async" in ins:
-        return store_async(ins, bind)
     _, dtype, lanes = _elements(ins, bind)
     operand, sources = ins.operands[0], items_of(ins.operands[1])
     if len(sources) != lanes:
@@ -116,19 +114,40 @@ def st(ins, bind):
     return step
 
 
-def prefetch(ins, bind):
-    """Into a cache, which is not modelled; of a tensor map, there must be one."""
-    return prefetch_map(ins, bind) if "tensormap" in ins else _nothing(ins, bind)
-
-
 def _nothing(ins, bind):
+    """Hints, and fences: every store is seen at once here."""
     return lambda m, mask: None
 
 
+_WIDE = f"v2|v4|v8 {HELD}!"
+_HINT = Row(_nothing)
+
 OPCODES = {
-    "ld": ld,
-    "ldu": ld,
-    "st": st,
-    "prefetch": prefetch,
-    **dict.fromkeys(("prefetchu", "discard", "applypriority", "membar"), _nothing),
+    "ld": {
+        f"weak|volatile|relaxed|acquire|mmio {SCOPE} {SPACE} nc ca|cg|cs|lu|cv {CACHED} "
+        f"{PREFETCHED} {_WIDE}": Row(ld, (2, 3))
+    },
+    "ldu": {f"global v2|v4 {HELD}!": Row(ld, (2,))},
+    "st": {
+        f"weak|volatile|relaxed|release|mmio {SCOPE} {SPACE} wb|cg|cs|wt {CACHED} {_WIDE}": Row(
+            st, (2, 3)
+        )
+    },
+    "prefetch": {"global|local|const|param L1|L2|L2::evict_last|L2::evict_normal": _HINT},
+    "prefetchu": {"L1": _HINT},
+    "discard": {"global L2": _HINT},
+    "applypriority": {"global L2::evict_normal": _HINT},
+}
+
+_RESTRICTED = "sync_restrict::shared::cta|sync_restrict::shared::cluster"
+
+FENCES = {
+    "membar": {
+        "cta|gl|sys": _HINT,
+        "proxy! alias|async async|global|shared::cta|shared::cluster": _HINT,
+    },
+    "fence": {
+        f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": _HINT,
+        f"proxy! alias|async::generic|tensormap::generic! acquire|release {SCOPE} {_RESTRICTED}": _HINT,
+    },
 }

@@ -8,7 +8,9 @@ from emulator.machine.access import space_of
 from emulator.machine.binder import PARAM_ADDRESS
 from emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from emulator.machine.values import UNSIGNED, add, lift, raw
+from emulator.ops.forms import HELD, SPACE
 from emulator.text.program import WIDTHS, Imm, Reg, Symbol, Vector
+from emulator.text.rows import Row
 
 
 def mov(ins, bind):
@@ -114,4 +116,12 @@ def createpolicy(ins, bind):
     return bind.pure(ins.operands[0], lambda: 0)
 
 
-OPCODES = {"mov": mov, "cvta": cvta, "isspacep": isspacep, "createpolicy": createpolicy}
+OPCODES = {
+    "mov": {f"pred|{HELD}|f16x2|bf16x2!": Row(mov, (2,))},
+    "cvta": {f"to {SPACE} u32|u64!": Row(cvta, (2,))},
+    "isspacep": {f"{SPACE}!": Row(isspacep, (2,))},
+    "createpolicy": {
+        "fractional|range|cvt! global L2 b64! "
+        "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged*": Row(createpolicy)
+    },
+}

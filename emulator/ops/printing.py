@@ -10,6 +10,7 @@ import numpy as np
 from emulator.machine.access import fetch
 from emulator.machine.memory import LOCAL_WINDOW
 from emulator.text.program import Address, Symbol
+from emulator.text.rows import Row
 
 _CONVERSION = re.compile(r"%([-+ #0]*)(\d*|\*)(?:\.(\d+))?(hh|h|ll|l|z|j|t)?([diouxXcsfFeEgGap%])")
 
@@ -77,4 +78,4 @@ def _formatted(m, template: str, data: bytes) -> str:
     return _CONVERSION.sub(one, template)
 
 
-OPCODES = {"vprintf": vprintf}
+OPCODES = {"vprintf": {"": Row(vprintf, (2,))}}

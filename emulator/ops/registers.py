@@ -6,6 +6,7 @@ import numpy as np
 
 from emulator.errors import Deadlock, ExecutionError
 from emulator.ops.wgmma import warps_of_groups
+from emulator.text.rows import Row
 
 FILE = 65536  # registers of a multiprocessor
 LEAST, MOST, UNIT = 24, 256, 8
@@ -56,4 +57,4 @@ def setmaxnreg(ins, bind):
     return step
 
 
-OPCODES = {"setmaxnreg": setmaxnreg}
+OPCODES = {"setmaxnreg": {"inc|dec! sync! aligned! u32!": Row(setmaxnreg, (1,), meets="warpgroup")}}

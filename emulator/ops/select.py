@@ -6,7 +6,9 @@ import numpy as np
 
 from emulator.machine.values import UNSIGNED, limits, merge, signed
 from emulator.ops.elementwise import as_array, of_predicates, remembered, width_of
-from emulator.text.program import SINK, WIDTHS, Pair, Reg
+from emulator.ops.forms import INT, LOGIC, MOVED, WORD
+from emulator.text.program import SINK, WIDTHS, Reg
+from emulator.text.rows import Row
 
 _COMPARE = {
     "eq": lambda x, y: x == y,
@@ -57,12 +59,7 @@ def _bounds(value, width, is_signed):
 def setp(ins, bind, comparison=None):
     """setp.cmp[.bool][.ftz].type p[|q], a, b[, [!]c]; floats give their own `comparison`."""
     kind, operator = ins.parts[-1], ins.parts[1]
-    destination = ins.operands[0]
-    first, second = (
-        (destination.first, destination.second)
-        if isinstance(destination, Pair)
-        else (destination, SINK)
-    )
+    first, second = bind.pair(ins.operands[0])
     put, put_other = bind.put(first), bind.put(second)
     if comparison is None:
         a, b = (bind.integer(op, kind) for op in ins.operands[1:3])
@@ -174,9 +171,10 @@ def slct(ins, bind):
     )
 
 
+_COMPARISONS = "eq|ne|lt|le|gt|ge|lo|ls|hi|hs"
+
 OPCODES = {
-    "setp": setp,
-    "set": set_,
-    "selp": selp,
-    "slct": slct,
+    "setp": {f"{_COMPARISONS}! {LOGIC} {WORD}|{INT}!": Row(setp, (3, 4))},
+    "selp": {f"pred|{MOVED}!": Row(selp, (4,))},
+    "slct": {f"ftz {MOVED}*!": Row(slct, (4,))},
 }

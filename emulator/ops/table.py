@@ -1,11 +1,16 @@
-"""The table of everything this machine can execute: opcode's first word -> factory (see `machine.binder`)."""
+"""The table of everything this machine can execute, by families."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from emulator.ops import (
     atomics,
+    barriers,
     bits,
+    bulk,
     cluster,
+    control,
     copies,
     floating,
     integer,
@@ -19,33 +24,76 @@ from emulator.ops import (
     warp,
     wgmma,
 )
-
-_INTEGERS = {**integer.OPCODES, **bits.OPCODES, **select.OPCODES}
-
-
-def _by_type(name: str):
-    """One factory for an opcode that integers and floats share: the last word of the opcode decides."""
-    of_floats, of_integers = floating.OPCODES[name], _INTEGERS.get(name)
-
-    def factory(ins, bind):
-        is_float = ins.parts[-1] in floating.FLOATS or of_integers is None
-        return (of_floats if is_float else of_integers)(ins, bind)
-
-    return factory
+from emulator.text.rows import Table, merged
 
 
-OPCODES: dict = {
-    **_INTEGERS,
-    **memory.OPCODES,
-    **atomics.OPCODES,
-    **moves.OPCODES,
-    **warp.OPCODES,
-    **{name: _by_type(name) for name in floating.OPCODES},
-    **tensor.OPCODES,
-    **copies.OPCODES,
-    **mbarrier.OPCODES,
-    **wgmma.OPCODES,
-    **cluster.OPCODES,
-    **registers.OPCODES,
-    **printing.OPCODES,
-}
+@dataclass(frozen=True)
+class Family:
+    """Opcodes that the README lists together. note: what of them there is, where their names do not say it."""
+
+    title: str
+    opcodes: Table
+    note: str = ""
+
+
+FAMILIES = (
+    Family(
+        "integer",
+        integer.OPCODES,
+        "16 to 64 bits, lo, hi and wide; sat, relu, pairs of 16; carries",
+    ),
+    Family("bits", bits.OPCODES, "16 to 64 bits; and, or, xor, not of predicates"),
+    Family(
+        "floating point, conversion",
+        floating.OPCODES,
+        "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu; cvt among all "
+        "integers and f16, bf16, tf32, f32, f64; cvt.pack",
+    ),
+    Family("comparison, selection", select.OPCODES, "both destinations; with and, or, xor"),
+    Family(
+        "movement",
+        merged(moves.OPCODES, memory.OPCODES),
+        "packing and unpacking; all spaces, v2, v4, v8, cache hints",
+    ),
+    Family(
+        "atomics",
+        atomics.OPCODES,
+        "add, min, max, and, or, xor, exch, cas, inc, dec; all types, vectors, global and shared",
+    ),
+    Family("warp", warp.OPCODES, "bar.warp"),
+    Family(
+        "block",
+        merged(barriers.OPCODES, memory.FENCES, cluster.FENCES),
+        "sync, arrive, red; numbered, and for a number of threads",
+    ),
+    Family("tensor cores", tensor.OPCODES, "8x8 matrices of 16 bits; f16, bf16, tf32, f64, s8, u8"),
+    Family(
+        "warpgroup",
+        merged(wgmma.OPCODES, registers.OPCODES),
+        "every n; f16, bf16, tf32, e4m3, e5m2, s8, u8; A in registers or shared memory, all swizzles, "
+        "transposed, scaled",
+    ),
+    Family(
+        "asynchronous copies",
+        merged(copies.OPCODES, bulk.OPCODES, mbarrier.OPCODES),
+        "cp.async; bulk copies and reductions, tiles of tensor maps (1 to 5 dimensions), multicast; "
+        "mbarriers with transactions",
+    ),
+    Family(
+        "clusters",
+        cluster.OPCODES,
+        "ld, st, atom and red too; barrier.cluster, st.async, red.async",
+    ),
+    Family("control", control.OPCODES, "calls are inlined; device-side assert"),
+    Family("output", printing.OPCODES, "what printf calls"),
+)
+
+OPCODES: Table = merged(*(family.opcodes for family in FAMILIES))
+
+
+def coverage() -> str:
+    """The README's table of instructions; `python -m emulator opcodes` prints it."""
+    lines = ["| family | instructions | with |", "|---|---|---|"]
+    for family in FAMILIES:
+        lines.append(f"| {family.title} | {' '.join(family.opcodes)} | {family.note} |")
+    return "\n".join(lines)

@@ -18,7 +18,9 @@ from emulator.machine.access import deliver, fetch, resolve, space_of
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
 from emulator.numbers.tensor import Product, transpose_8x8
+from emulator.ops.forms import SHARED
 from emulator.text.program import Vector
+from emulator.text.rows import Row
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _ROW = np.dtype(np.complex128)  # 16 bytes moved as one element, bits untouched
@@ -144,8 +146,6 @@ def stmatrix(ins, bind):
 
 def movmatrix(ins, bind):
     """PTX ISA 9.7.14.5.17: an 8x8 matrix transposed across the lanes that hold it."""
-    if ins.parts[1:] != ("sync", "aligned", "m8n8", "trans", "b16"):
-        raise bind.unsupported()
     put, get = bind.put_lanes([ins.operands[0]]), bind.lanes([ins.operands[1]], np.uint32)
 
     def step(m, mask):
@@ -177,9 +177,6 @@ def _product_step(ins, bind, product: Product):
 
 def mma(ins, bind):
     """PTX ISA 9.7.14.5.14: mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype."""
-    known = {"mma", "sync", "aligned", "row", "col", "satfinite", *_TYPES}
-    if any(part not in known and not _SHAPE.match(part) for part in ins.parts):
-        raise bind.unsupported()
     types = [part for part in ins.parts if part in _TYPES]
     layouts = [part for part in ins.parts if part in ("row", "col")]
     try:
@@ -409,19 +406,27 @@ def _wmma_mma(ins, bind):
     return _product_step(ins, bind, product)
 
 
-def wmma(ins, bind):
-    """PTX ISA 9.7.14.4: wmma.load, wmma.store and wmma.mma."""
-    kind = ins.parts[1]
-    table = {"load": _wmma_load, "store": _wmma_store, "mma": _wmma_mma}
-    if kind not in table:
-        raise bind.unsupported()
-    return table[kind](ins, bind)
+_SHAPES = (
+    "m8n8k4|m8n8k16|m8n8k32|m8n8k128|m16n8k4|m16n8k8|m16n8k16|m16n8k32|m16n8k64|m16n8k128|m16n8k256|"
+    "m16n16k16|m32n8k16|m8n32k16|m16n16k8"
+)
+_OF = "|".join(sorted(_TYPES))
+_PLACED = f"sync aligned row|col! {_SHAPES}! global|{SHARED} {_OF}!"
+_MATRICES = f"sync! aligned! m8n8|m16n8|m16n16|m8n16! x1|x2|x4 trans {SHARED} b16|b8!"
+
+
+def _together(factory, *operands: int) -> Row:
+    return Row(factory, operands, meets="warp")
 
 
 OPCODES = {
-    "ldmatrix": ldmatrix,
-    "stmatrix": stmatrix,
-    "movmatrix": movmatrix,
-    "mma": mma,
-    "wmma": wmma,
+    "ldmatrix": {_MATRICES: _together(ldmatrix, 2)},
+    "stmatrix": {_MATRICES: _together(stmatrix, 2)},
+    "movmatrix": {"sync! aligned! m8n8! trans! b16!": _together(movmatrix, 2)},
+    "mma": {f"sync! aligned! {_SHAPES}! row|col* satfinite {_OF}*!": _together(mma, 4)},
+    "wmma": {
+        f"load! a|b|c! {_PLACED}": _together(_wmma_load, 2, 3),
+        f"store! d! {_PLACED}": _together(_wmma_store, 2, 3),
+        f"mma! sync aligned row|col* {_SHAPES}! rn satfinite {_OF}*!": _together(_wmma_mma, 4),
+    },
 }

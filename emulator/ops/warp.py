@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.machine.values import Affine, Pattern, raw
-from emulator.numbers import floats
-from emulator.ops.cluster import cluster_arrive
-from emulator.text.program import SINK, Pair
+from emulator.numbers import comparisons
+from emulator.text.program import SINK
+from emulator.text.rows import Row
 
 _LANES = np.arange(32)
 _BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
@@ -36,16 +36,13 @@ def _spread(m, per_warp: np.ndarray) -> np.ndarray:
     return np.repeat(per_warp, 32).reshape(m.B, m.T)
 
 
+def _before_volta(ins, bind):
+    raise bind.unsupported("only shfl.sync exists since sm_70")
+
+
 def shfl(ins, bind):
-    if "sync" not in ins.parts:
-        raise bind.unsupported("only shfl.sync exists since sm_70")
     mode = ins.parts[2]
-    destination = ins.operands[0]
-    first, second = (
-        (destination.first, destination.second)
-        if isinstance(destination, Pair)
-        else (destination, SINK)
-    )
+    first, second = bind.pair(ins.operands[0])
     put, put_valid = bind.put(first), bind.put(second)
     source = bind.array(ins.operands[1], np.uint32)
     b, c = bind.integer(ins.operands[2], "u32"), bind.integer(ins.operands[3], "u32")
@@ -107,12 +104,7 @@ def vote(ins, bind):
 
 
 def match(ins, bind):
-    destination = ins.operands[0]
-    first, second = (
-        (destination.first, destination.second)
-        if isinstance(destination, Pair)
-        else (destination, SINK)
-    )
+    first, second = bind.pair(ins.operands[0])
     put, put_all = bind.put(first), bind.put(second)
     source = bind.array(ins.operands[1], np.uint64 if ins.parts[-1] == "b64" else np.uint32)
     member = bind.integer(ins.operands[2], "u32")
@@ -144,22 +136,6 @@ _REDUCTIONS = {
 def redux(ins, bind):
     op, kind = ins.parts[2], ins.parts[-1]
     put, member = bind.put(ins.operands[0]), bind.integer(ins.operands[2], "u32")
-    if kind == "f32":
-        source = bind.array(ins.operands[1], np.float32)
-        function = floats.minimum if op == "min" else floats.maximum
-
-        def of_floats(m, mask):
-            lanes, values = _members(m, mask, member(m)), np.array(_by_warp(m, source(m)))
-            if "abs" in ins.parts:
-                values = np.abs(values)
-            first = values[np.arange(m.W), lanes.argmax(axis=1)]
-            total = first
-            for lane in range(32):
-                other = np.where(lanes[:, lane], values[:, lane], first)
-                total = function(total, other, "f32", nan="NaN" in ins.parts)
-            put(m, _spread(m, total), mask)
-
-        return of_floats
     dtype = np.dtype(np.int32 if kind == "s32" else np.uint32)
     source, (ufunc, identity) = bind.array(ins.operands[1], dtype), _REDUCTIONS[op]
     if identity is None:
@@ -171,6 +147,26 @@ def redux(ins, bind):
         put(
             m, _spread(m, ufunc.reduce(np.where(lanes, values, neutral), axis=1, dtype=dtype)), mask
         )
+
+    return step
+
+
+def redux_floats(ins, bind):
+    op = ins.parts[2]
+    put, member = bind.put(ins.operands[0]), bind.integer(ins.operands[2], "u32")
+    source = bind.array(ins.operands[1], np.float32)
+    function = comparisons.minimum if op == "min" else comparisons.maximum
+
+    def step(m, mask):
+        lanes, values = _members(m, mask, member(m)), np.array(_by_warp(m, source(m)))
+        if "abs" in ins.parts:
+            values = np.abs(values)
+        first = values[np.arange(m.W), lanes.argmax(axis=1)]
+        total = first
+        for lane in range(32):
+            other = np.where(lanes[:, lane], values[:, lane], first)
+            total = function(total, other, "f32", nan="NaN" in ins.parts)
+        put(m, _spread(m, total), mask)
 
     return step
 
@@ -187,8 +183,7 @@ def activemask(ins, bind):
 
 def elect(ins, bind):
     """elect.sync d|p, membermask: the lowest of its lanes leads."""
-    destination = ins.operands[0]
-    put, put_leads = bind.put(destination.first), bind.put(destination.second)
+    put, put_leads = (bind.put(operand) for operand in bind.pair(ins.operands[0]))
     member = bind.integer(ins.operands[1], "u32")
 
     def step(m, mask):
@@ -199,13 +194,11 @@ def elect(ins, bind):
     return step
 
 
-def bar(ins, bind):
-    """bar.warp.sync (the machine has made the lanes meet) and barrier.cluster.arrive."""
-    if "cluster" in ins:
-        return cluster_arrive(ins, bind)
+def bar_warp(ins, bind):
+    """bar.warp.sync: the machine has made the lanes meet."""
 
     def step(m, mask):
-        if m.sanitizer is not None and "warp" in ins.parts:
+        if m.sanitizer is not None:
             m.sanitizer.warp_barrier(mask)
 
     return step
@@ -216,18 +209,28 @@ def nanosleep(ins, bind):
 
 
 def nothing(ins, bind):
+    """What changes no result."""
     return lambda m, mask: None
 
 
 OPCODES = {
-    "shfl": shfl,
-    "vote": vote,
-    "match": match,
-    "redux": redux,
-    "activemask": activemask,
-    "elect": elect,
-    "bar": bar,
-    "barrier": bar,
-    "nanosleep": nanosleep,
-    **dict.fromkeys(("griddepcontrol", "pmevent"), nothing),
+    "shfl": {
+        "sync! up|down|bfly|idx! b32!": Row(shfl, (5,), meets="warp", member=4),
+        "up|down|bfly|idx! b32!": Row(_before_volta),
+    },
+    "vote": {
+        "sync! all|any|uni|ballot! pred|b32!": Row(vote, (3,), meets="warp", member=2),
+        "all|any|uni|ballot! pred|b32!": Row(vote, (2,)),
+    },
+    "match": {"sync! any|all! b32|b64!": Row(match, (3,), meets="warp", member=2)},
+    "redux": {
+        "sync! add|min|max|and|or|xor! b32|u32|s32!": Row(redux, (3,), meets="warp", member=2),
+        "sync! min|max! abs NaN f32!": Row(redux_floats, (3,), meets="warp", member=2),
+    },
+    "activemask": {"b32!": Row(activemask, (1,))},
+    "elect": {"sync!": Row(elect, (2,), meets="warp", member=1)},
+    "bar": {"warp! sync!": Row(bar_warp, (1,), meets="warp barrier", member=0)},
+    "nanosleep": {"u32!": Row(nanosleep, (1,))},
+    "griddepcontrol": {"launch_dependents|wait!": Row(nothing, (0,))},
+    "pmevent": {"mask": Row(nothing, (1,))},
 }

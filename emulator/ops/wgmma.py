@@ -19,6 +19,7 @@ from emulator.numbers import warpgroup
 from emulator.numbers.products import STORAGE, product
 from emulator.ops.bulk_loads import CHUNK
 from emulator.text.program import Vector
+from emulator.text.rows import Row
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)$")
 _FP8, _INTEGER = ("e4m3", "e5m2"), ("s8", "u8")
@@ -54,13 +55,6 @@ class Form:
     @property
     def registers(self) -> int:
         return self.n // 4 if self.half else self.n // 2
-
-
-def wgmma(ins, bind):
-    table = {"mma_async": _mma, "fence": _fence, "commit_group": _commit, "wait_group": _wait}
-    if "sp" in ins or ins.parts[1] not in table:
-        raise bind.unsupported()
-    return table[ins.parts[1]](ins, bind)
 
 
 def _groups(m, mask, ins) -> np.ndarray:
@@ -343,4 +337,19 @@ def _negated(bits: np.ndarray, kind: str, negate: bool) -> np.ndarray:
     return bits ^ bits.dtype.type(1 << 8 * bits.itemsize - 1) if negate else bits
 
 
-OPCODES = {"wgmma": wgmma}
+_SHAPES = "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+_TYPES = "f16|f32|s32|bf16|tf32|e4m3|e5m2|s8|u8*!"
+
+
+def _together(factory, *operands: int) -> Row:
+    return Row(factory, operands, meets="warpgroup")
+
+
+OPCODES = {
+    "wgmma": {
+        f"mma_async! sync! aligned! {_SHAPES}! satfinite {_TYPES}": _together(_mma, 4, 6, 7, 8),
+        "fence! sync! aligned!": _together(_fence, 0),
+        "commit_group! sync! aligned!": _together(_commit, 0),
+        "wait_group! sync! aligned!": _together(_wait, 1),
+    }
+}

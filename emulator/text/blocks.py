@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from emulator.errors import PtxError, Unsupported
 from emulator.text.program import Instruction, Label, Reg
+from emulator.text.rows import Table, row_of
 
 
 @dataclass
 class Block:
-    """Straight-line code. `head` says whether its first instruction makes lanes meet: "barrier",
-    "warpgroup", "warp" or "".
+    """Straight-line code. `head` says which lanes its first instruction makes meet: see `rows.Row.meets`.
 
     ends: "jump" (targets[0]), "branch" (targets[0] if the predicate holds, else targets[1]), "switch"
     (targets[index]), "exit", "trap".
@@ -25,36 +25,8 @@ class Block:
     last: Instruction | None = None  # the control instruction itself, if there is one
 
 
-_WARP_SYNC = {
-    "shfl",
-    "vote",
-    "match",
-    "redux",
-    "elect",
-    "mma",
-    "wmma",
-    "ldmatrix",
-    "stmatrix",
-    "movmatrix",
-}
-_WARPGROUP_SYNC = {"wgmma", "setmaxnreg"}
-
-
-def head_of(instruction: Instruction) -> str:
-    """Which lanes this instruction makes meet: those of a "barrier", of a "warpgroup" (four warps),
-    of a "warp", or none ("").
-    """
-    root = instruction.parts[0]
-    if root in ("bar", "barrier"):
-        if "warp" in instruction:
-            return "warp"
-        return "" if "cluster" in instruction and "arrive" in instruction else "barrier"
-    if root in _WARPGROUP_SYNC:
-        return "warpgroup"
-    return "warp" if root in _WARP_SYNC and "sync" in instruction else ""
-
-
-def divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
+def divide(body: list, tables: dict[str, tuple[str, ...]], opcodes: Table) -> list[Block]:
+    """Basic blocks of a body without calls. tables: the `.branchtargets`, by name."""
     blocks, labels, ends = [Block()], {}, []
 
     def start(head: str = "") -> Block:
@@ -104,7 +76,8 @@ def divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
             if item.guard:
                 raise Unsupported("a guarded brx.idx is not supported", item.line, item.text)
         else:
-            head = head_of(item)
+            row = row_of(opcodes, item)
+            head = row.meets if row else ""
             if head and item.guard:  # only the lanes whose guard holds take part: branch around it
                 register, negated = item.guard
                 if here.code or here.head:
@@ -119,7 +92,7 @@ def divide(body: list, tables: dict[str, tuple[str, ...]]) -> list[Block]:
             if head:
                 here = start(head)
             here.code.append(item)
-            if root in ("bar", "barrier"):
+            if head.endswith("barrier"):
                 start()
     if blocks[-1].ends == "jump" and not blocks[-1].targets:
         blocks[-1].ends = "exit"

@@ -13,6 +13,7 @@ from emulator.text.blocks import Block, divide
 from emulator.text.inlining import Inliner
 from emulator.text.order import order_of
 from emulator.text.program import Function, Program, Variable
+from emulator.text.rows import Table
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class Flow:
     variables: tuple[Variable, ...]
 
 
-def build(program: Program, function: Function) -> Flow:
+def build(program: Program, function: Function, table: Table) -> Flow:
     """Inlines every call of an entry and divides it into blocks. Recursion and indirect calls are refused."""
-    inliner = Inliner(program)
+    inliner = Inliner(program, table)
     body = inliner.expand(function, "", {}, (function.name,))
-    blocks = divide(body, inliner.targets)
+    blocks = divide(body, inliner.targets, table)
     order = order_of(blocks)
     return Flow(blocks, order, inliner.registers, tuple(inliner.variables))

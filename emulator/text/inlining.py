@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from emulator.errors import PtxError, Unsupported
-from emulator.text import modifiers
 from emulator.text.program import (
     Address,
     Function,
@@ -20,6 +19,7 @@ from emulator.text.program import (
     Variable,
     Vector,
 )
+from emulator.text.rows import Table, row_of
 
 ASSERT_FUNCTIONS = {"__assertfail", "__assert_fail"}
 
@@ -27,8 +27,8 @@ ASSERT_FUNCTIONS = {"__assertfail", "__assert_fail"}
 class Inliner:
     """Collects, besides the body, the registers, variables and branch targets of all that is inlined."""
 
-    def __init__(self, program: Program):
-        self.program = program
+    def __init__(self, program: Program, table: Table):
+        self.program, self.table = program, table
         self.count = 0
         self.registers: dict[str, str] = {}
         self.variables: list[Variable] = []
@@ -62,7 +62,7 @@ class Inliner:
             if isinstance(item, Label):
                 body.append(Label(names[item.name]))
                 continue
-            modifiers.check(item)
+            row_of(self.table, item)  # refuses what the opcode does not take
             if item.parts[0] == "call":
                 body.extend(self.call(_rename_instruction(item, names), chain))
             elif item.parts[0] == "ret" and suffix:

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from emulator.numbers import floats
+from emulator.numbers import formats
 
 SIGNIFICAND = {"f16": (11, -24, 15), "bf16": (8, -133, 127), "f32": (24, -149, 127)}
 SIGNIFICAND["f64"] = (53, -1074, 1023)
@@ -46,7 +46,7 @@ def round_exactly(value, format, rounding):
 def operands(format, count, seed, spread):
     """Random numbers with an exponent within `spread` of the middle, some with few bits."""
     rng = np.random.default_rng(seed)
-    spec = floats.FORMATS[format]
+    spec = formats.FORMATS[format]
     width = 8 * np.dtype(spec.bits).itemsize
     digits = SIGNIFICAND[format][0]
     exponent_bits = width - digits
@@ -65,4 +65,4 @@ def operands(format, count, seed, spread):
 
 
 def bits_of(x, format):
-    return np.asarray(x).view(floats.FORMATS[format].bits).astype(np.uint64)
+    return np.asarray(x).view(formats.FORMATS[format].bits).astype(np.uint64)

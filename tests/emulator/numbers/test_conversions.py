@@ -8,7 +8,7 @@ import pytest
 from exact_rounding import bits_of, operands, round_exactly
 
 from emulator.numbers.conversions import INTEGERS, convert, pack
-from emulator.numbers.floats import FORMATS, narrow, widen
+from emulator.numbers.formats import FORMATS, narrow, widen
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGRAL = {"rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil, "rni": round}

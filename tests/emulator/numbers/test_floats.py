@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from exact_rounding import bits_of, operands, round_exactly
 
-from emulator.numbers import floats
+from emulator.numbers import approximations, comparisons, floats, fma, formats
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 
@@ -28,16 +28,16 @@ def test_one_rounding_as_in_exact_rationals(operation, format, rounding):
         values = [operands(format, 400, 10 * arity + i + spread, spread) for i in range(arity)]
         if operation == "fma":  # cancellation: c near -a*b
             near = floats.mul(values[0], values[1], format)
-            finite = np.isfinite(floats.widen(near, format))
+            finite = np.isfinite(formats.widen(near, format))
             values[2][:150] = np.where(finite, floats.neg(near, format), values[2])[:150]
         got = getattr(floats, operation)(*values, format, rounding)
-        wide = [floats.widen(v, format) for v in values]
+        wide = [formats.widen(v, format) for v in values]
         for i, result in enumerate(bits_of(got, format)):
             exact = EXACT[operation](*(Fraction(float(w[i])) for w in wide))
             if exact:
                 assert int(result) == round_exactly(exact, format, rounding), [w[i] for w in wide]
             elif exact == 0 and operation != "mul":
-                assert floats.widen(got, format)[i] == 0
+                assert formats.widen(got, format)[i] == 0
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
@@ -50,7 +50,7 @@ def test_square_roots(format, rounding):
     for x, root in zip(a.astype(np.float64), got, strict=True):
         if not np.isfinite(x) or x == 0:
             continue
-        dtype = floats.FORMATS[format].dtype
+        dtype = formats.FORMATS[format].dtype
         below = Fraction(float(np.nextafter(dtype(root), dtype(-np.inf))))
         above = Fraction(float(np.nextafter(dtype(root), dtype(np.inf))))
         exact, here = Fraction(float(x)), Fraction(float(root))
@@ -69,11 +69,11 @@ def test_fma_repairs_the_double_rounding():
     c = np.array([1 + 2.0**-23], np.float32)
     twice = (a.astype(np.float64) * b + c).astype(np.float32)
     assert twice[0] == np.float32(1 + 2.0**-22)
-    assert floats.fma_f32(a, b, c)[0] == np.float32(1 + 2.0**-23)
+    assert fma.fma_f32(a, b, c)[0] == np.float32(1 + 2.0**-23)
     # the same among subnormal results, whose midpoints lie elsewhere
     a, b = np.float32([2.0**-76 * (1 - 2.0**-23)]), np.float32([2.0**-74 * (1 + 2.0**-23)])
     c = np.float32([2.0**-149 * (2**22 + 1)])
-    assert floats.fma_f32(a, b, c)[0] == c[0]
+    assert fma.fma_f32(a, b, c)[0] == c[0]
 
 
 def test_fma_over_many_elements_matches_small_ones_in_any_shape():
@@ -81,23 +81,23 @@ def test_fma_over_many_elements_matches_small_ones_in_any_shape():
     a, b, c = rng.standard_normal((3, 9, 5, 1000)).astype(np.float32)
     c.flat[::7] = -(a * b).flat[::7]
     a.flat[::501] = np.nan
-    whole = floats.fma_f32(a, b, c)
-    parts = np.stack([floats.fma_f32(*rows) for rows in zip(a, b, c, strict=True)])
+    whole = fma.fma_f32(a, b, c)
+    parts = np.stack([fma.fma_f32(*rows) for rows in zip(a, b, c, strict=True)])
     assert (bits_of(whole, "f32") == bits_of(parts, "f32")).all()
-    assert floats.fma_f32(a[::2, :, ::3], b[::2, :, ::3], c[::2, :, ::3]).shape == (5, 5, 334)
+    assert fma.fma_f32(a[::2, :, ::3], b[::2, :, ::3], c[::2, :, ::3]).shape == (5, 5, 334)
     out = np.zeros_like(a)
-    assert floats.fma_f32(a, b, c, out=out) is out
+    assert fma.fma_f32(a, b, c, out=out) is out
     assert (bits_of(out, "f32") == bits_of(whole, "f32")).all()
     assert (bits_of(whole, "f32")[np.isnan(whole)] == 0x7FFFFFFF).all()
 
 
 @pytest.mark.parametrize("format", ["f16", "bf16", "f32"])
 def test_nan_and_infinity(format):
-    inf = floats.narrow(np.array([np.inf]), format)
-    nan = floats.narrow(np.array([np.nan]), format)
-    one = floats.narrow(np.array([1.0]), format)
-    zero = floats.narrow(np.array([0.0]), format)
-    canonical = floats.FORMATS[format].nan
+    inf = formats.narrow(np.array([np.inf]), format)
+    nan = formats.narrow(np.array([np.nan]), format)
+    one = formats.narrow(np.array([1.0]), format)
+    zero = formats.narrow(np.array([0.0]), format)
+    canonical = formats.FORMATS[format].nan
     for result in (
         floats.add(inf, floats.neg(inf, format), format),
         floats.mul(inf, zero, format),
@@ -108,28 +108,28 @@ def test_nan_and_infinity(format):
         floats.add(floats.neg(nan, format), one, format),
     ):
         assert int(bits_of(result, format)[0]) == canonical
-    assert floats.widen(floats.div(one, floats.neg(zero, format), format), format)[0] == -np.inf
-    assert floats.widen(floats.fma(inf, one, one, format), format)[0] == np.inf
+    assert formats.widen(floats.div(one, floats.neg(zero, format), format), format)[0] == -np.inf
+    assert formats.widen(floats.fma(inf, one, one, format), format)[0] == np.inf
 
 
 @pytest.mark.parametrize("format", ["f16", "bf16", "f32", "f64"])
 def test_extrema(format):
     values = [1.0, -2.0, 0.0, -0.0, np.inf, -np.inf, np.nan]
-    x = floats.narrow(np.array(values), format)
+    x = formats.narrow(np.array(values), format)
     a, b = np.repeat(x, len(x)), np.tile(x, len(x))
     u, v = np.repeat(values, len(values)), np.tile(values, len(values))
-    low, high = floats.minimum(a, b, format), floats.maximum(a, b, format)
+    low, high = comparisons.minimum(a, b, format), comparisons.maximum(a, b, format)
     for i in range(len(u)):
         pair = [p for p in (u[i], v[i]) if p == p]
         expect_low = min(pair, key=lambda p: (p, np.copysign(1, p)), default=np.nan)
         expect_high = max(pair, key=lambda p: (p, np.copysign(1, p)), default=np.nan)
         for got, expected in ((low, expect_low), (high, expect_high)):
-            wide = floats.widen(got, format)[i]
+            wide = formats.widen(got, format)[i]
             np.testing.assert_equal(wide, expected)
             assert expected != expected or np.signbit(wide) == np.signbit(expected)
-    strict = floats.widen(floats.minimum(a, b, format, nan=True), format)
+    strict = formats.widen(comparisons.minimum(a, b, format, nan=True), format)
     assert (np.isnan(strict) == (np.isnan(u) | np.isnan(v))).all()
-    mixed = floats.widen(floats.maximum(a, b, format, xorsign_abs=True), format)
+    mixed = formats.widen(comparisons.maximum(a, b, format, xorsign_abs=True), format)
     number = ~np.isnan(u) & ~np.isnan(v)
     assert (np.abs(mixed[number]) == np.maximum(np.abs(u), np.abs(v))[number]).all()
     assert (np.signbit(mixed[number]) == (np.signbit(u) ^ np.signbit(v))[number]).all()
@@ -147,9 +147,9 @@ def test_modifiers():
     saturated = floats.add(x, np.zeros(5, np.float32), sat=True)
     assert saturated.tolist() == [0, 0.25, 1, 0, 0] and not np.signbit(saturated).any()
     for format in ("f16", "bf16", "f32"):
-        y = floats.narrow(np.array([-3.0, 0.25, -0.0, np.nan]), format)
-        ones, zeros = floats.narrow(np.ones(4), format), floats.narrow(np.zeros(4), format)
-        clamped = floats.widen(floats.fma(y, ones, zeros, format, relu=True), format)
+        y = formats.narrow(np.array([-3.0, 0.25, -0.0, np.nan]), format)
+        ones, zeros = formats.narrow(np.ones(4), format), formats.narrow(np.zeros(4), format)
+        clamped = formats.widen(floats.fma(y, ones, zeros, format, relu=True), format)
         assert clamped[:3].tolist() == [0, 0.25, 0] and np.isnan(clamped[3])
 
 
@@ -174,7 +174,7 @@ def test_comparisons_with_nan():
         "num": [1, 1, 0, 0], "nan": [0, 0, 1, 1],
     }  # fmt: skip
     for operator, expected in table.items():
-        assert floats.compare(operator, a, b).tolist() == [bool(x) for x in expected], operator
+        assert comparisons.compare(operator, a, b).tolist() == [bool(x) for x in expected], operator
 
 
 def test_approximations_are_within_a_unit_of_the_true_value():
@@ -182,17 +182,20 @@ def test_approximations_are_within_a_unit_of_the_true_value():
     exact = {"ex2": np.exp2, "lg2": np.log2, "tanh": np.tanh, "rsqrt": lambda v: v**-0.5}
     for name, function in exact.items():
         np.testing.assert_allclose(
-            floats.approximate(name, x), function(x.astype(np.float64)), rtol=2.0**-23, atol=1e-9
+            approximations.approximate(name, x),
+            function(x.astype(np.float64)),
+            rtol=2.0**-23,
+            atol=1e-9,
         )
     special = np.array([0.0, -0.0, np.inf, -1.0], np.float32)
-    assert floats.approximate("lg2", special).tolist()[:3] == [-np.inf, -np.inf, np.inf]
-    assert floats.approximate("rcp", special).tolist() == [np.inf, -np.inf, 0, -1]
-    assert np.isnan(floats.approximate("rsqrt", special)[3])
+    assert approximations.approximate("lg2", special).tolist()[:3] == [-np.inf, -np.inf, np.inf]
+    assert approximations.approximate("rcp", special).tolist() == [np.inf, -np.inf, 0, -1]
+    assert np.isnan(approximations.approximate("rsqrt", special)[3])
 
 
 def test_testp_and_signs():
     x = np.array([1.0, 1e-40, 0.0, np.inf, np.nan], np.float32)
-    assert floats.testp("normal", x).tolist() == [True, False, False, False, False]
-    assert floats.testp("subnormal", x).tolist() == [False, True, False, False, False]
-    assert floats.testp("finite", x).tolist() == [True, True, True, False, False]
+    assert comparisons.testp("normal", x).tolist() == [True, False, False, False, False]
+    assert comparisons.testp("subnormal", x).tolist() == [False, True, False, False, False]
+    assert comparisons.testp("finite", x).tolist() == [True, True, True, False, False]
     assert floats.copysign(np.float32([-1.0]), np.float32([5.0])).tolist() == [-5.0]
