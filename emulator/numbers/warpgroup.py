@@ -22,6 +22,10 @@ import numpy as np
 
 SWIZZLES = (0, 128, 64, 32)  # by the two upper bits of a descriptor
 REPEAT = 1024  # bytes after which every swizzle repeats itself
+STORAGE = {
+    "f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "s8": np.uint8, "u8": np.uint8,
+    "e4m3": np.uint8, "e5m2": np.uint8,
+}  # fmt: skip
 _MASKS = {0: 0, 32: 1, 64: 3, 128: 7}
 
 

@@ -1,7 +1,7 @@
 """wgmma: matrix products of a warpgroup, four warps (PTX ISA 9.7.15).
 
 `machine.warpgroup` says when results come into registers, `numbers.warpgroup` where operands lie, and
-`numbers.products` how they are added.
+`numbers.tensor_sums` how they are added.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from emulator.errors import BarrierDivergence, ExecutionError, OutOfBounds
 from emulator.machine.values import raw
 from emulator.machine.warpgroup import Product, flight
 from emulator.numbers import warpgroup
-from emulator.numbers.products import STORAGE, product
+from emulator.numbers.tensor_sums import product
 from emulator.ops.bulk_loads import CHUNK
 from emulator.text.program import Vector
 from emulator.text.rows import Row
@@ -308,7 +308,7 @@ class _State:
 
 def _computed(m, form: Form):
     """compute(product, state) -> state."""
-    a_storage, b_storage = (np.dtype(STORAGE[t]) for t in (form.a_type, form.b_type))
+    a_storage, b_storage = (np.dtype(warpgroup.STORAGE[t]) for t in (form.a_type, form.b_type))
 
     def compute(one: Product, state: _State) -> _State:
         shared = m.shared.buffer.view(CHUNK)
@@ -326,8 +326,9 @@ def _computed(m, form: Form):
             c = np.where(adds[:, None, None], c, c.dtype.type(0))
         b = b.swapaxes(1, 2)
         d = product(
-            a, b, c, form.a_type, form.b_type, form.d_type, form.d_type, satfinite=form.satfinite
-        )
+            a, b, c, form.a_type, form.b_type, form.d_type, form.d_type,
+            kind="wgmma", satfinite=form.satfinite,
+        )  # fmt: skip
         return _State(form, matrix=d)
 
     return compute
