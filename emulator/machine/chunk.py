@@ -211,9 +211,22 @@ class Chunk:
         requests = self.W if mask is None else int(lanes.any(axis=1).sum())
         return requests, int(sectors.sum()), threads * width
 
+    def count_wavefronts(self, ins, mask, by_warp: int, by_lane: int = 0) -> None:
+        """Adds what an instruction always costs in shared memory (tests/data/README.md)."""
+        if self.counting:
+            lanes, row = self.lanes_of(mask), self.rows[ins.index]
+            waves = by_warp * self.warps_of(lanes) + by_lane * int(np.count_nonzero(lanes))
+            row.shared_wavefronts += waves
+            row.shared_wavefronts_ideal += waves
+
     def count_cluster(self, ins, address, mask, width: int, kind: str) -> None:
-        """An access to other blocks' shared memory: its bytes, and a look by the sanitizer."""
-        self.rows[ins.index].bytes += int(np.count_nonzero(self.lanes_of(mask))) * width
+        """An access to other blocks' shared memory: its bytes, and a look by the sanitizer.
+
+        It costs no wavefront here but for the answer to an atomic (tests/data/README.md).
+        """
+        if self.counting:
+            self.rows[ins.index].bytes += int(np.count_nonzero(self.lanes_of(mask))) * width
+            self.count_wavefronts(ins, mask, int(kind == "atomic"))
         if self.sanitizer is not None:
             strong = kind == "atomic" or not sanitizer.STRONG.isdisjoint(ins.parts)
             whose, inside = owners(self, address), self.addresses(address) & (REMOTE - 1)

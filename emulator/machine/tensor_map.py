@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from emulator.counts.copies import LINE, Rows
+
 BYTES = 128  # of an encoded map, a kernel parameter by value
 MAX_RANK = 5
 MAX_BOX = 256
@@ -264,7 +266,7 @@ def overlap(one: TensorMap, first: tuple[int, ...]) -> Overlap:
     return Overlap(tuple(inside), tuple(of_tile))
 
 
-def gather(mapped: Mapped, first: tuple[int, ...]) -> tuple[np.ndarray, Overlap]:
+def gather(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray:
     """A box's bytes in the order of shared memory before swizzling, (box_bytes,) uint8."""
     one = mapped.map
     dtype = mapped.elements.dtype
@@ -275,7 +277,7 @@ def gather(mapped: Mapped, first: tuple[int, ...]) -> tuple[np.ndarray, Overlap]
     part = overlap(one, first)
     if part.inside is not None:
         tile[part.of_tile] = mapped.elements[part.inside]
-    return tile.reshape(-1).view(np.uint8), part
+    return tile.reshape(-1).view(np.uint8)
 
 
 def scatter(mapped: Mapped, first: tuple[int, ...], data: np.ndarray, combine=None) -> None:
@@ -289,18 +291,26 @@ def scatter(mapped: Mapped, first: tuple[int, ...], data: np.ndarray, combine=No
     mapped.elements[part.inside] = tile
 
 
-def row_addresses(mapped: Mapped, part: Overlap) -> tuple[np.ndarray, int]:
-    """(addresses of the box's rows inside the array, bytes that each spans)."""
-    if part.inside is None:
-        return np.zeros(0, np.int64), 0
+def rows_of(mapped: Mapped, first: tuple[int, ...], shared: int) -> Rows:
+    """A box's rows as `counts.copies` wants them; shared: the byte of shared memory where they begin."""
     one = mapped.map
-    where = np.array([mapped.start], np.int64)
-    for place, stride in zip(part.inside[:-1], one.strides[:-1], strict=True):
-        steps = np.arange(place.start, place.stop, place.step, dtype=np.int64) * stride
-        where = (where[:, None] + steps).reshape(-1)
-    inner = part.inside[-1]
-    first = inner.start * one.itemsize
-    return where + first, (inner.stop - inner.start) * one.itemsize
+    size, steps = one.itemsize, one.element_strides
+    start = mapped.start + sum(at * stride for at, stride in zip(first, one.strides, strict=True))
+    width = one.tile[-1] * size
+    outer = list(zip(first, one.shape, one.tile, steps, strict=True))[:-1]
+    return Rows(
+        shared % LINE,
+        start % LINE,
+        width,
+        min(max(0, -first[-1]) * size, width),
+        max(0, min(width, (one.shape[-1] - first[-1]) * size)),
+        one.tile[:-1],
+        tuple(stride * step for stride, step in zip(one.strides, steps, strict=True))[:-1],
+        tuple(
+            (max(0, -(at // step)) if at < 0 else 0, max(0, min(count, -(-(extent - at) // step))))
+            for at, extent, count, step in outer
+        ),
+    )
 
 
 _MASKS = {0: 0, 32: 1, 64: 3, 128: 7}

@@ -1,14 +1,14 @@
 """Bulk copies and TMA: cp.async.bulk, its tensor and reducing forms, prefetches (PTX ISA 9.7.9.25.4 to 6).
 
-`bulk_loads` and `bulk_stores` say when their data land. What they cost: a copy is one request of
-global memory, its sectors those that the rows of its box touch, the part outside of the array left
-out; its bytes are counted once however many blocks a multicast reaches.
+`bulk_loads` and `bulk_stores` say when their data land, `counts.copies` what they cost: requests are
+those to L2, and the bytes of a multicast are counted once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from emulator.counts.copies import LINE, Rows, cost
 from emulator.errors import ExecutionError, Misaligned, OutOfBounds
 from emulator.machine import tensor_map
 from emulator.machine.cluster import RANK_BITS, REMOTE
@@ -170,24 +170,30 @@ def _global_bytes(m, rows: _Rows, row: int, address: int, size: int, ins, what: 
 # --- Counting ---------------------------------------------------------------------------------------
 
 
-def sectors(start: np.ndarray, size: int) -> int:
-    """Distinct 32-byte sectors of rows of `size` bytes at these addresses."""
-    if not len(start) or size <= 0:
-        return 0
-    first, last = start >> 5, (start + size - 1) >> 5
-    if (first[1:] > last[:-1]).all():
-        return int((last - first + 1).sum())
-    touched = [np.arange(a, b + 1) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-    return len(np.unique(np.concatenate(touched)))
+def _count(m, ins, rows, kind: str) -> None:
+    """One copy of these `copies.Rows`; of None, for a copy that is not seen."""
+    if m.counting and rows is not None:
+        row, (requests, sectors, moved) = m.rows[ins.index], cost(rows, kind)
+        row.global_requests += requests
+        row.global_sectors += sectors
+        row.bytes += moved
 
 
-def _count(m, ins, start: np.ndarray, inside: int, size: int) -> None:
-    """One copy of `size` bytes: its rows inside the array, `inside` bytes each, begin at `start`."""
-    row = m.rows[ins.index]
-    if m.counting:
-        row.global_requests += 1
-        row.global_sectors += sectors(start, inside)
-        row.bytes += size
+def _one_row(shared: int, start: int, size: int) -> Rows:
+    return Rows(shared % LINE, start % LINE, size, 0, size)
+
+
+def _check_first(m, mapped: Mapped, first: tuple[int, ...], ins, block: int, thread: int, load: bool):
+    """What an H200 faults on (tests/data/README.md): a start within 16 bytes, a store that starts below 0."""
+    if first[-1] * mapped.map.itemsize % tensor_map.CHUNK:
+        text = (
+            f"a tensor copy starts at element {first[-1]} of {mapped.map.itemsize} bytes: the first "
+            f"coordinate must be at a multiple of {tensor_map.CHUNK} bytes"
+        )
+        m.fail(Misaligned, text, ins, block, thread)
+    if not load and min(first) < 0:
+        text = f"a tensor copy into global memory starts at {tuple(reversed(first))}, below 0"
+        m.fail(OutOfBounds, text, ins, block, thread)
 
 
 # --- Loads ------------------------------------------------------------------------------------------
@@ -214,6 +220,7 @@ def _load(ins, bind):
         raise bind.error("more operands than this copy takes")
     combine = reduction(ins, bind) if ins.parts[1] == "reduce" else None
     unit = 128 if tensor else 16
+    kind = "multicast" if ranks_of else "load"
 
     def step(m, mask):
         rows = _Rows(m, mask)
@@ -224,9 +231,9 @@ def _load(ins, bind):
             text = "the destination and the mbarrier of a copy must be in the same block"
             m.fail(ExecutionError, text, ins, int(rows.block[at]), int(rows.thread[at]))
         if tensor:
-            pieces = _boxes(m, rows, map_of, coordinates, ins)
+            pieces = _boxes(m, rows, map_of, coordinates, offset, kind, ins)
         else:
-            pieces = _runs(m, rows, from_of, size_of, source, ins)
+            pieces = _runs(m, rows, from_of, size_of, source, offset, kind, ins)
         ranks = rows.of(ranks_of(m)) if ranks_of else None
         by_shape: dict = {}
         for i, (data, swizzle) in enumerate(pieces):
@@ -242,17 +249,19 @@ def _load(ins, bind):
     return step
 
 
-def _boxes(m, rows: _Rows, map_of, coordinates, ins) -> list:
+def _boxes(m, rows: _Rows, map_of, coordinates, offset, kind: str, ins) -> list:
     first = coordinates(m, rows)
     found = []
     for i, mapped in enumerate(_maps(m, rows, rows.of(map_of(m)), first.shape[1], ins)):
-        data, part = tensor_map.gather(mapped, tuple(first[i].tolist()))
-        _count(m, ins, *tensor_map.row_addresses(mapped, part), len(data))
+        at = tuple(first[i].tolist())
+        _check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), True)
+        data = tensor_map.gather(mapped, at)
+        _count(m, ins, tensor_map.rows_of(mapped, at, int(offset[i])), kind)
         found.append((data, mapped.map.swizzle))
     return found
 
 
-def _runs(m, rows: _Rows, from_of, size_of, source: str, ins) -> list:
+def _runs(m, rows: _Rows, from_of, size_of, source: str, to, kind: str, ins) -> list:
     size = _sizes(m, rows, size_of, ins)
     found = []
     if source.startswith("shared"):
@@ -266,13 +275,14 @@ def _runs(m, rows: _Rows, from_of, size_of, source: str, ins) -> list:
                 at = int(rows.block[i]), int(rows.thread[i])
                 ticket = m.sanitizer.bulk_read(ins, int(owner[i]), *at, chunks)
                 m.sanitizer.bulk_read_done(ticket, int(owner[i]), at[1], chunks)
-            _count(m, ins, np.zeros(0, np.int64), 0, count)
+            if m.counting:
+                m.rows[ins.index].bytes += count
         return found
     address = rows.of(from_of(m))
     for i, count in enumerate(size.tolist()):
         at = int(address[i])
         found.append((_global_bytes(m, rows, i, at, count, ins, "a bulk copy reads").copy(), None))
-        _count(m, ins, np.array([at]), count, count)
+        _count(m, ins, _one_row(int(to[i]), at, count), kind)
     return found
 
 
@@ -343,14 +353,14 @@ def _store(ins, bind):
                 mapped, at = maps[i], tuple(first[i].tolist())
                 count, swizzle = mapped.map.box_bytes, mapped.map.swizzle
                 how = of_tensor(m, mapped.map.format, ins) if of_tensor else None
+                _check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), False)
                 write = _box_writer(mapped, at, how)
-                part = tensor_map.overlap(mapped.map, at)
-                _count(m, ins, *tensor_map.row_addresses(mapped, part), count)
+                _count(m, ins, tensor_map.rows_of(mapped, at, int(offset[i])), "store")
             else:
                 count, swizzle, at = int(size[i]), 0, int(address[i])
                 view = _global_bytes(m, rows, i, at, count, ins, "a bulk copy writes")
                 write = _run_writer(view, combine, None if masks is None else int(masks[i]))
-                _count(m, ins, np.array([at]), count, count)
+                _count(m, ins, _one_row(int(offset[i]), at, count), "store")
             _check_inside(m, rows, offset[i : i + 1], count, ins, "the source")
             block, thread = int(rows.block[i]), int(rows.thread[i])
             chunks = tensor_map.chunks(int(offset[i]), count, swizzle)
@@ -409,8 +419,8 @@ def _prefetch(ins, bind):
             rows = _Rows(m, mask)
             first = coordinates(m, rows)
             for i, mapped in enumerate(_maps(m, rows, rows.of(map_of(m)), first.shape[1], ins)):
-                part = tensor_map.overlap(mapped.map, tuple(first[i].tolist()))
-                _count(m, ins, *tensor_map.row_addresses(mapped, part), 0)
+                at = tuple(first[i].tolist())
+                _check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), True)
 
         return of_tensor
     from_of, size_of = bind.address(origin, "global"), bind.integer(operands.pop(0), "u32")
@@ -420,7 +430,6 @@ def _prefetch(ins, bind):
         address, size = rows.of(from_of(m)), _sizes(m, rows, size_of, ins)
         for i, (at, count) in enumerate(zip(address.tolist(), size.tolist(), strict=True)):
             _global_bytes(m, rows, i, at, count, ins, "a bulk prefetch reads")
-            _count(m, ins, np.array([at]), count, 0)
 
     return step
 

@@ -238,6 +238,7 @@ def _proxy_fence(ins, bind):
     """fence.proxy.async, of shared memory or of all: global memory is not watched."""
 
     def step(m, mask):
+        m.count_wavefronts(ins, mask, 2)
         if m.sanitizer is not None and not {"global", "async::global"} & set(ins.parts):
             m.sanitizer.proxy_fence(m.lanes_of(mask))
 

@@ -21,6 +21,7 @@ def _init(ins, bind):
 
     def step(m, mask):
         counts = m.addresses(count_of(m))
+        m.count_wavefronts(ins, mask, 0, by_lane=1)
         for name in named(m, ins, space, get(m), mask):
             barrier, blocks = MBarrier(m, name.offset), name.lanes.any(axis=1)
             count = np.where(name.lanes, counts, 0).max(axis=1)
@@ -59,6 +60,7 @@ def _arrive(ins, bind):
     last = bind.integer(operands[1], "u32") if len(operands) > 1 else lambda m: 1
     expects, drops = "expect_tx" in ins.parts, ins.parts[1] == "arrive_drop"
     may_not_complete = "noComplete" in ins.parts
+    fenced = {"release", "cluster"} <= set(ins.parts)  # what that costs was measured at a remote arrival
 
     def step(m, mask):
         value = last(m)
@@ -83,6 +85,8 @@ def _arrive(ins, bind):
             if put is not None:
                 text = "an arrival at another block's mbarrier returns no token: write _ for it"
                 m.fail(ExecutionError, text, ins)
+            if fenced:
+                m.count_wavefronts(ins, name.lanes, 2)
             if m.sanitizer is not None:
                 m.sanitizer.release_afar(keys(name.offset)[0], name.lanes, name.owners, ins)
             barrier.arrive_from_afar(total)

@@ -240,7 +240,7 @@ def test_multicast_reaches_the_blocks_of_its_mask(barriers, mask):
         assert (out == data.reshape(4, 8, 32)).all()
         assert trace.hazards == []
         (row,) = trace.rows("cp.async.bulk.tensor")
-        assert (row.global_requests, row.global_sectors) == (4, 4 * 32)
+        assert (row.global_requests, row.global_sectors) == (4 * 8, 4 * 32)
     else:  # blocks 1 and 3 are not reached, and wait in vain
         with pytest.raises(emulator.Deadlock, match="4096 were announced, copies brought 0"):
             barriers.launch("multicast", 4, 32, [one, out, np.int32(mask)], cluster=4)

@@ -113,7 +113,7 @@ def places(one, at, shared):
 DTYPES = ("uint8", "int32", "float16", "bfloat16", "float32", "float64", "int64")
 
 
-def a_case(seed):
+def a_case(seed, stored=False):
     """A random array, map and place of a box that sticks out on any side."""
     rng = np.random.default_rng(seed)
     rank = seed % 5 + 1
@@ -134,7 +134,9 @@ def a_case(seed):
     array = whole[..., : shape[-1]]
     fill = "nan" if dtype.kind == "f" and rng.integers(2) else "zero"
     one = TensorMap(array, tuple(box), format=name, element_strides=tuple(steps), swizzle=swizzle, fill=fill)
-    at = tuple(int(rng.integers(-b, n + 1)) for b, n in zip(box, shape, strict=True))
+    lowest = [0] * rank if stored else [-b for b in box]  # a store below 0 faults
+    at = [int(rng.integers(low, n + 1)) for low, n in zip(lowest, shape, strict=True)]
+    at = (*at[:-1], at[-1] // unit * unit)  # and so does a start within 16 bytes
     return rng, one, at, int(rng.choice([0, 128, 1024 + 384]))
 
 
@@ -157,7 +159,7 @@ def test_a_box_is_loaded(module, seed):
 
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_a_box_is_stored_and_reduced(module, seed):
-    rng, one, at, shared = a_case(seed)
+    rng, one, at, shared = a_case(seed, stored=True)
     before = one.array.copy()
     data = rng.integers(0, 256, lines(one.box_bytes)).astype(np.uint8)
     if one.array.dtype.kind == "f":
@@ -192,17 +194,29 @@ def test_a_box_is_stored_and_reduced(module, seed):
     assert trace.hazards == []
 
 
-def test_sectors_are_those_of_the_rows_inside(module):
-    array = np.zeros((40, 64), np.float16)  # rows of 128 bytes: four sectors
-    one = TensorMap(array, (8, 32), swizzle=64)
-    for at, want in (((0, 0), 8 * 2), ((36, 0), 4 * 2), ((0, 48), 8 * 1), ((0, 8), 8 * 3), ((40, 0), 0)):
+def test_requests_and_sectors_of_a_box(module):
+    """`counts/test_hopper_counts.py` compares with a GPU; this says what to expect."""
+    one = TensorMap(np.zeros((40, 64), np.float16), (8, 32), swizzle=64)
+    for at, want in (((0, 0), (8, 16)), ((0, 8), (24, 24)), ((0, -32), (8, 16))):
         out = np.zeros(one.box_bytes, np.uint8)
-        trace = module.launch(
-            "load2", 1, 32, [one, coordinate_bytes(at), np.int32(len(out)), out, np.int32(0)],
-            shared_bytes=8192,
-        )  # fmt: skip
-        (row,) = [r for r in trace.rows("cp.async.bulk.tensor")]
-        assert (row.global_requests, row.global_sectors, row.bytes) == (1, want, 8 * 64)
+        args = [one, coordinate_bytes(at), np.int32(len(out)), out, np.int32(0)]
+        trace = module.launch("load2", 1, 32, args, shared_bytes=8192)
+        (row,) = trace.rows("cp.async.bulk.tensor")
+        assert (row.global_requests, row.global_sectors, row.bytes) == (*want, 8 * 64)
+
+
+def test_starts_that_fault_are_errors(module):
+    one = TensorMap(np.zeros((40, 64), np.float16), (8, 32), swizzle=64)
+    data = np.zeros(one.box_bytes, np.uint8)
+    for entry, at, error, words in (
+        ("load2", (0, 3), emulator.Misaligned, "element 3 of 2 bytes: .*a multiple of 16"),
+        ("store2", (0, 4), emulator.Misaligned, "element 4 of 2 bytes"),
+        ("store2", (-1, 0), emulator.OutOfBounds, r"starts at \(0, -1\), below 0"),
+        ("storeadd2", (0, -8), emulator.OutOfBounds, r"starts at \(-8, 0\), below 0"),
+    ):
+        with pytest.raises(error, match=words):
+            args = [one, coordinate_bytes(at), np.int32(len(data)), data, np.int32(0)]
+            module.launch(entry, 1, 32, args, shared_bytes=8192)
 
 
 # --- Wrong maps, and maps in the wrong place --------------------------------------------------------
@@ -295,7 +309,7 @@ def test_plain_copies_there_and_back(masked):
     assert (out[:2048] == np.where(chosen, data[:2048], 0)).all() and not out[2048:].any()
     assert trace.hazards == []
     (load,) = trace.rows("cp.async.bulk.shared::cluster")
-    assert (load.global_requests, load.global_sectors, load.bytes) == (1, 64, 2048)
+    assert (load.global_requests, load.global_sectors, load.bytes) == (16, 64, 2048)
 
 
 def test_plain_copies_must_be_aligned_and_inside():
