@@ -28,8 +28,11 @@ class ExecutionError(EmulatorError):
     """Something went wrong at an instruction.
 
     instruction: PTX text; ptx_line: 1-based; source: (file, line) or None; block, thread: (x, y, z)
-    or None; address: the offending address as the program sees it, or None.
+    or None; address: the offending address as the program sees it, or None. hazards: those found
+    until then; the first are noted in the traceback.
     """
+
+    hazards: list = []
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from emulator.counts.trace import Row, Trace
-from emulator.errors import PtxError
+from emulator.errors import ExecutionError, PtxError
 from emulator.machine import schedule, tensor_map
 from emulator.machine.binder import PARAM_ADDRESS
 from emulator.machine.chunk import Chunk
@@ -368,9 +368,15 @@ class Launch:
         shown = False
         for start in range(0, len(coordinates), size):
             chunk = Chunk(self, self.code, coordinates[start : start + size], start == 0)
-            with np.errstate(all="ignore"):
-                schedule.run(chunk)
-            chunk.finish()
+            try:
+                with np.errstate(all="ignore"):
+                    schedule.run(chunk)
+                chunk.finish()
+            except ExecutionError as problem:
+                problem.hazards = self.report.hazards if self.report else []
+                for hazard in problem.hazards[:3]:
+                    problem.add_note(f"before that: {hazard}")
+                raise
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))
                 share = done / len(coordinates)

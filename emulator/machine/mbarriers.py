@@ -95,6 +95,20 @@ class MBarrier:
         self.tx = self.tx - count
         self.history.brought += count
 
+    def check_room(self, count: np.ndarray, ins, lanes: np.ndarray) -> None:
+        """An error for arrivals, (B,), at a phase that has all of its own and waits for bytes."""
+        bad = (count > self.pending) & (self.tx != 0)
+        if bad.any():
+            block, m = int(bad.argmax()), self.m
+            symbol, start = m.code.shared_symbol(self.offset)
+            text = (
+                f"{int(count[block])} more arrivals at the mbarrier at byte {self.offset - start} of {symbol}, "
+                f"whose phase lacks {max(int(self.pending[block]), 0)} of {int(self.expected[block])} and waits "
+                f"for {int(self.tx[block])} bytes: wait for a phase before arriving for the next"
+            )
+            by = lanes[block] if lanes[block].any() else lanes.any(axis=0)
+            m.fail(ExecutionError, text, ins, block, int(by.argmax()), address=self.offset)
+
     def arrive_from_afar(self, count: np.ndarray) -> None:
         """`count` arrivals, (B,), by threads of other blocks, which get no token."""
         blocks = count > 0

@@ -70,6 +70,7 @@ def _arrive(ins, bind):
             barrier = MBarrier(m, name.offset)
             total = name.sum(m, 1 if expects else value)
             barrier.check_blocks(total > 0, ins, name.lanes)
+            barrier.check_room(total, ins, name.lanes)
             if expects:
                 barrier.expect(name.sum(m, value))
                 barrier.check_tx(ins, name.lanes)
