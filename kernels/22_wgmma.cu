@@ -1,7 +1,8 @@
 // wgmma: a warpgroup (128 threads) multiplies straight from shared memory, where TMA has put the tiles: no fragments to
-// load, so no ldmatrix, and the whole tensor core to use. Since tma_mma: wgmma, described by descriptors; one stage and
-// nothing overlapped inside a block (several blocks share a multiprocessor instead).
-// Tiles: block BM x BN x 64, warpgroup 64 x BN, wgmma 64 x BN x 16. K and N in multiples of 8 (16-byte rows); sm_90a.
+// load, and the whole tensor core to use. Changed from tma_mma: no ldmatrix, descriptors of operands instead; back to
+// one stage, so that fence, commit and wait stand alone (several blocks share a multiprocessor and hide one another's
+// waits). Tiles: block BM x BN x 64, warpgroup 64 x BN, wgmma 64 x BN x 16. K and N in multiples of 8 (16-byte rows);
+// sm_90a.
 #include "hopper.cuh"
 
 #ifndef BM
@@ -96,7 +97,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // [store]
     const int warp_row = row + thread / 32 * 16;
 #pragma unroll
-    for (int n = 0; n < BN / 8; n += 2)
-        store_atoms(C, M, N, warp_row, col + n * 8, acc[n], acc[n + 1], alpha, beta);
+    for (int n = 0; n < BN / 8; n += 2) store_atoms(C, M, N, warp_row, col + n * 8, acc[n], acc[n + 1], alpha, beta);
     // [/store]
 }

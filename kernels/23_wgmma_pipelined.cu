@@ -1,6 +1,6 @@
 // wgmma_pipelined: copying and computing by different warps at the same time. One thread of a producer warpgroup keeps
-// STAGES stages filled; each of the consumer warpgroups keeps one group of wgmma running while the next is issued.
-// Since wgmma: full and empty barriers per stage instead of __syncthreads, and registers that the producer hands over.
+// STAGES stages filled; each consumer warpgroup has one group of wgmma running while it issues the next. Changed from
+// wgmma: full and empty barriers per stage instead of __syncthreads, and registers that the producer hands over.
 // Tiles: block BM x BN x 64, warpgroup 64 x BN, wgmma 64 x BN x 16. K and N in multiples of 8 (16-byte rows); sm_90a.
 #include "hopper.cuh"
 
@@ -39,8 +39,8 @@ using Out = float;
 // [/types]
 
 // [tiles]
-constexpr int BK = 64;       // 128 bytes, as far as the swizzle reaches: a row of A in a stage
-constexpr int PANEL_N = 64;  // columns of B that stand together, 128 bytes again
+constexpr int BK = 64;              // 128 bytes, as far as the swizzle reaches: a row of A in a stage
+constexpr int PANEL_N = 64;         // columns of B that stand together, 128 bytes again
 constexpr int CONSUMERS = BM / 64;  // warpgroups that compute; one more copies
 constexpr int THREADS = (CONSUMERS + 1) * 128;
 constexpr int ROW_BYTES = 128;
@@ -51,15 +51,16 @@ static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 6
 // [/tiles]
 
 // [registers]
-// 65536 registers a multiprocessor, equally many per thread at launch; then the producer keeps what it needs.
-constexpr int PRODUCER_REGISTERS = CONSUMERS == 1 ? 56 : CONSUMERS == 2 ? 40 : 32;
-constexpr int CONSUMER_REGISTERS = CONSUMERS == 1 ? 256 - 16 : CONSUMERS == 2 ? 232 : 160;
-static_assert(CONSUMERS <= 3, "with more consumers, too few registers are left for each");
+// A multiprocessor has 65536 registers. Three warpgroups get 168 a thread at launch; then the producer keeps what it
+// needs and the two consumers take the rest. A single consumer has enough from the start.
+constexpr int PRODUCER_REGISTERS = 40;
+constexpr int CONSUMER_REGISTERS = 232;
+static_assert(CONSUMERS <= 2, "with more consumers, too few registers are left for each");
 // [/registers]
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    gemm_wgmma_pipelined(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
-                         Out* __restrict__ C, int M, int N, int K, float alpha, float beta) {
+    gemm_wgmma_pipelined(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
+                         int M, int N, int K, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
@@ -70,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     // [barriers]
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; ++stage) {
-            barrier_init(full + stage * 8, 1);            // the producer, and all bytes
+            barrier_init(full + stage * 8, 1);           // the producer, and all bytes
             barrier_init(empty + stage * 8, CONSUMERS);  // one thread of each consumer
         }
         barrier_init_fence();
@@ -87,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
     if (warpgroup == CONSUMERS) {
         // [producer]
-        registers_shrink_to<PRODUCER_REGISTERS>();
+        if (CONSUMERS == 2) registers_shrink_to<PRODUCER_REGISTERS>();
         if (thread == 0) {
             for (int k_step = 0; k_step < K; k_step += BK) {
                 const unsigned a_tile = stage0 + stage * STAGE_BYTES, b_tile = a_tile + A_BYTES;
@@ -103,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         // [/producer]
     } else {
         // [consumer]
-        registers_grow_to<CONSUMER_REGISTERS>();
+        if (CONSUMERS == 2) registers_grow_to<CONSUMER_REGISTERS>();
         float acc[BN / 8][4];
         int last_stage = 0;
         for (int k_step = 0; k_step < K; k_step += BK) {

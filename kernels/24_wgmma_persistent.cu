@@ -1,9 +1,8 @@
-// wgmma_persistent: one block a multiprocessor stays for the whole product and walks its tiles as one stream of k-steps:
-// while consumers store a tile, the producer already fills stages for the next. Since wgmma_pipelined: tiles in an order
-// that suits L2, the store by stmatrix and TMA; PINGPONG=1 gives each consumer tiles of its own, to compute in turns.
-// Tiles: block BM x BN x 64, wgmma 64 x BN x 16. K and N in multiples of 8 (16-byte rows); sm_90a.
-#include "epilogue_tma.cuh"
-
+// wgmma_persistent: one block a multiprocessor stays for the whole product and walks its tiles as one stream of
+// k-steps. Changed from wgmma_pipelined: the producer fills stages for the next tile while this one is stored, by
+// stmatrix and TMA (HELD=4: from registers, under the wgmma of the next one), and tiles and k-steps come in an order
+// that suits L2. PINGPONG=1 (with BM=64): each consumer has tiles of its own, and they compute in turns.
+// Tiles: block BM x BN x 64, warpgroup and wgmma 64 x BN. K and N in multiples of 8 (16-byte rows); sm_90a.
 #ifndef BM
 #define BM 128
 #endif
@@ -11,13 +10,19 @@
 #define BN 256
 #endif
 #ifndef STAGES
-#define STAGES 4
+#define STAGES 3
+#endif
+#ifndef BUFFERS
+#define BUFFERS 4  // panels of C that a warp may have on their way from shared memory
 #endif
 #ifndef GROUP
 #define GROUP 16  // tiles that neighbouring blocks take go down GROUP rows of tiles before the next column
 #endif
 #ifndef PINGPONG
 #define PINGPONG 0
+#endif
+#ifndef HELD
+#define HELD 0  // panels of a finished tile that are kept in registers and stored during the next one's first k-steps
 #endif
 #ifndef BF16_INPUT
 #define BF16_INPUT 0
@@ -28,6 +33,8 @@
 #ifndef BF16_OUTPUT
 #define BF16_OUTPUT 0
 #endif
+
+#include "epilogue_tma.cuh"
 
 // [types]
 #if BF16_INPUT
@@ -45,36 +52,40 @@ using Out = float;
 // [/types]
 
 // [tiles]
-constexpr int BK = 64;        // 128 bytes, as far as the swizzle reaches: a row of A in a stage
-constexpr int PANEL_N = 64;   // columns of B that stand together, 128 bytes again
-constexpr int CONSUMERS = PINGPONG ? 2 : BM / 64;  // warpgroups that compute; one more copies
-constexpr int TEAM = PINGPONG ? 1 : CONSUMERS;     // warpgroups that share a tile
-constexpr int M_ATOMS = BM / 64 / TEAM;            // wgmma one below the other in a warpgroup's part of the tile
+constexpr int BK = 64;                          // 128 bytes, as far as the swizzle reaches: a row of A in a stage
+constexpr int PANEL_N = 64;                     // columns of B that stand together, 128 bytes again
+constexpr int TEAM = BM / 64;                   // warpgroups that share a tile
+constexpr int CONSUMERS = PINGPONG ? 2 : TEAM;  // warpgroups that compute; one more copies
 constexpr int THREADS = (CONSUMERS + 1) * 128;
 constexpr int ROW_BYTES = 128;
 constexpr int A_BYTES = BM * ROW_BYTES;
 constexpr int PANEL_BYTES = BK * ROW_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + BN / PANEL_N * PANEL_BYTES;
-static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a wgmma has 64 rows and up to 256 columns");
-static_assert(M_ATOMS * BN <= 256, "with more accumulators, too few registers are left");
+constexpr int PANELS = BN / PANEL_COLS<Out>;          // of a warp's part of C
+constexpr int LATER = HELD < PANELS ? HELD : PANELS;  // of these, so many wait in registers
+static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 64 rows and up to 256 columns");
+static_assert(!PINGPONG || BM == 64, "a warpgroup with tiles of its own has 64 rows");
 // [/tiles]
 
 // [registers]
-// 65536 registers a multiprocessor, equally many per thread at launch; then the producer keeps what it needs.
-constexpr int PRODUCER_REGISTERS = CONSUMERS == 1 ? 56 : CONSUMERS == 2 ? 40 : 32;
-constexpr int CONSUMER_REGISTERS = CONSUMERS == 1 ? 240 : CONSUMERS == 2 ? 232 : 160;
-static_assert(CONSUMERS <= 3, "with more consumers, too few registers are left for each");
+// A multiprocessor has 65536 registers. Three warpgroups get 168 a thread at launch; then the producer keeps what it
+// needs and the two consumers take the rest. A single consumer has enough from the start.
+constexpr int PRODUCER_REGISTERS = 40;
+constexpr int CONSUMER_REGISTERS = 232;
+static_assert(CONSUMERS <= 2, "with more consumers, too few registers are left for each");
 // [/registers]
 
 // [raster]
-// The position of tile number `tile` in C: down GROUP rows, then the next column, so that the blocks that run at
-// the same time read few rows of A and few columns of B, and find most of them in L2.
+// The position of tile number `tile` in C: down GROUP rows, then the next column, so that the blocks that run at the
+// same time read few rows of A and few columns of B, and find most of them in L2. Every second group goes from right to
+// left: it begins with the columns that the group before read last.
 __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_cols, int& row, int& col) {
     const int per_group = GROUP * tile_cols;
-    const int first_row = tile / per_group * GROUP;
-    const int rows = min(tile_rows - first_row, GROUP);
-    row = (first_row + tile % per_group % rows) * BM;
-    col = tile % per_group / rows * BN;
+    const int group = tile / per_group;
+    const int rows = min(tile_rows - group * GROUP, GROUP);
+    const int across = tile % per_group / rows;
+    row = (group * GROUP + tile % per_group % rows) * BM;
+    col = (group % 2 ? tile_cols - 1 - across : across) * BN;
 }
 // [/raster]
 
@@ -105,79 +116,121 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
     int stage = 0;
     unsigned phase = 0;  // how often all stages have been used, modulo 2
-    auto next_stage = [&](int steps = 1) {
-        stage += steps;
-        phase ^= stage / STAGES & 1;
-        stage %= STAGES;
+    auto next_stage = [&] {
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+        phase ^= stage == 0;
     };
 
     if (warpgroup == CONSUMERS) {
         // [producer]
-        registers_shrink_to<PRODUCER_REGISTERS>();
+        // Every second tile is read from its last k to its first: L2 still holds what was read last of the same rows.
+        if (CONSUMERS == 2) registers_shrink_to<PRODUCER_REGISTERS>();
         if (thread == 0) {
-            for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            bool backwards = false;
+            for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, backwards = !backwards) {
                 int row, col;
                 tile_position(tile, tile_rows, tile_cols, row, col);
                 for (int k_step = 0; k_step < k_steps; ++k_step) {
+                    const int k = (backwards ? k_steps - 1 - k_step : k_step) * BK;
                     const unsigned a_tile = stage0 + stage * STAGE_BYTES, b_tile = a_tile + A_BYTES;
                     const unsigned landed = full + stage * 8;
                     barrier_wait(empty + stage * 8, phase ^ 1);  // the first time round this returns at once
                     barrier_expect(landed, STAGE_BYTES);
-                    tma_load(a_tile, A, k_step * BK, row, landed);
+                    tma_load(a_tile, A, k, row, landed);
                     for (int panel = 0; panel < BN / PANEL_N; ++panel)
-                        tma_load(b_tile + panel * PANEL_BYTES, B, col + panel * PANEL_N, k_step * BK, landed);
+                        tma_load(b_tile + panel * PANEL_BYTES, B, col + panel * PANEL_N, k, landed);
                     next_stage();
                 }
             }
         }
         // [/producer]
     } else {
-        // [consumer]
-        registers_grow_to<CONSUMER_REGISTERS>();
+        if (CONSUMERS == 2) registers_grow_to<CONSUMER_REGISTERS>();
         const int first_row = PINGPONG ? 0 : warpgroup * 64;  // of this warpgroup's part of the tile
-        const unsigned staging = stage0 + STAGES * STAGE_BYTES + threadIdx.x / 32 * STORE_BUFFERS * STORE_BYTES;
-        float acc[M_ATOMS][BN / 8][4];
+        const unsigned staging = stage0 + STAGES * STAGE_BYTES + threadIdx.x / 32 * BUFFERS * PANEL_OUT_BYTES;
+        float acc[BN / 8][4];
+        int last_stage = 0;
+
+        // [consumer]
+        auto start = [&](int k_step) {
+            const unsigned a_rows = stage0 + stage * STAGE_BYTES + first_row * ROW_BYTES;
+            const unsigned b_tile = stage0 + stage * STAGE_BYTES + A_BYTES;
+            barrier_wait(full + stage * 8, phase);
+            wgmma_fence();
+#pragma unroll
+            for (int k = 0; k < BK; k += 16)
+                wgmma_k16<In, 0, 1>(acc, wgmma_descriptor(a_rows + k * 2),
+                                    wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES), k_step > 0 || k > 0);
+            wgmma_commit();
+        };
+        auto finish_last = [&](int k_step) {  // the k-step before is done, so its stage may be filled again
+            wgmma_wait<1>();
+            if (thread == 0 && k_step > 0) barrier_arrive(empty + last_stage * 8);
+            last_stage = stage;
+            next_stage();
+        };
+        // [/consumer]
+
+        // [held]
+        unsigned held[LATER > 0 ? LATER : 1][PANEL_WORDS];
+        int held_row = 0, held_col = N;  // nothing yet
+        auto store_held = [&](int panel) {
+            if (held_col + panel * PANEL_COLS<Out> >= N) return;
+            store_panel<Out>(C_map, held_row, held_col + panel * PANEL_COLS<Out>, held[panel], panel, staging);
+        };
+#pragma unroll
+        for (int panel = 0; panel < LATER; ++panel)
+#pragma unroll
+            for (int i = 0; i < PANEL_WORDS; ++i) held[panel][i] = 0;
+        // [/held]
+
         unsigned my_turn = warpgroup == 0;  // parity of the phase to wait for: the first consumer begins at once
-        if (PINGPONG) next_stage(warpgroup * k_steps);
+        auto skip_other_tile = [&] {
+            for (int k_step = 0; k_step < k_steps; ++k_step) next_stage();
+        };
+        if (PINGPONG && warpgroup == 1) skip_other_tile();
         for (int tile = blockIdx.x + (PINGPONG ? warpgroup * gridDim.x : 0); tile < tiles;
              tile += gridDim.x * CONSUMERS / TEAM) {
+            // [compute]
             if (PINGPONG) barrier_wait(turn + warpgroup * 8, my_turn);
-            int last_stage = 0;
-            for (int k_step = 0; k_step < k_steps; ++k_step) {
-                const unsigned a_rows = stage0 + stage * STAGE_BYTES + first_row * ROW_BYTES;
-                const unsigned b_tile = stage0 + stage * STAGE_BYTES + A_BYTES;
-                barrier_wait(full + stage * 8, phase);
-                wgmma_fence();
 #pragma unroll
-                for (int k = 0; k < BK; k += 16)
-#pragma unroll
-                    for (int m = 0; m < M_ATOMS; ++m)
-                        wgmma_k16<In, 0, 1>(acc[m], wgmma_descriptor(a_rows + m * 64 * ROW_BYTES + k * 2),
-                                            wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES), k_step > 0 || k > 0);
-                wgmma_commit();
-                wgmma_wait<1>();  // the k-step before is done, so its stage may be filled again
-                if (thread == 0 && k_step > 0) barrier_arrive(empty + last_stage * 8);
-                last_stage = stage;
-                next_stage();
+            for (int k_step = 0; k_step < LATER; ++k_step) {  // the first k-steps hide the store of the tile before
+                if (k_step < k_steps) start(k_step);
+                store_held(k_step);
+                if (k_step < k_steps) finish_last(k_step);
+            }
+            for (int k_step = LATER; k_step < k_steps; ++k_step) {
+                start(k_step);
+                finish_last(k_step);
             }
             if (PINGPONG) {  // the tensor cores are the other's now, and the next k_steps stages
                 barrier_arrive(turn + (warpgroup ^ 1) * 8);
                 my_turn ^= 1;
-                next_stage(k_steps);
+                skip_other_tile();
             }
             wgmma_wait<0>();
             if (thread == 0) barrier_arrive(empty + last_stage * 8);
-            // [/consumer]
+            // [/compute]
 
             // [store]
             int row, col;
             tile_position(tile, tile_rows, tile_cols, row, col);
+            row += first_row + thread / 32 * 16;
 #pragma unroll
-            for (int m = 0; m < M_ATOMS; ++m)
-                store_by_tma(C_map, C, M, N, row + first_row + m * 64 + thread / 32 * 16, col, acc[m], alpha, beta,
-                             staging);
+            for (int panel = 0; panel < PANELS - LATER; ++panel) {
+                unsigned words[PANEL_WORDS];
+                finish_panel(words, acc, panel, C, M, N, row, col, alpha, beta);
+                store_panel<Out>(C_map, row, col + panel * PANEL_COLS<Out>, words, panel, staging);
+            }
+#pragma unroll
+            for (int panel = 0; panel < LATER; ++panel)
+                finish_panel(held[panel], acc, PANELS - LATER + panel, C, M, N, row, col, alpha, beta);
+            held_row = row;
+            held_col = col + (PANELS - LATER) * PANEL_COLS<Out>;
             // [/store]
         }
+#pragma unroll
+        for (int panel = 0; panel < LATER; ++panel) store_held(panel);
         tma_store_wait_read<0>();  // shared memory must stay until the last store has read it
     }
 }

@@ -1,6 +1,7 @@
-// What sm_90a added to PTX and C++ has no name for, one wrapper each, shared by the rungs from tma_mma on: barriers that
-// count bytes, tiles copied by TMA, matrix products of a whole warpgroup, registers moved between warpgroups, clusters.
-// Section numbers are those of the PTX ISA 9. Addresses into shared memory are 32-bit: see shared_address in ptx.cuh.
+// What sm_90a added to PTX and C++ has no name for, one wrapper each, shared by the rungs from tma_mma on: barriers
+// that count bytes, tiles copied by TMA, matrix products of a whole warpgroup, registers moved between warpgroups,
+// clusters. Section numbers are those of the PTX ISA 9. Addresses into shared memory are 32-bit: see shared_address in
+// ptx.cuh.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -32,8 +33,8 @@ __device__ __forceinline__ void barrier_expect(unsigned barrier, int bytes) {
                  : "memory");
 }
 
-// Arrive at the barrier that stands at the same place in block `rank` of the cluster. Without .release.cluster: that one
-// fences the whole GPU first, some 500 clocks each time; wgmma's reads, which this follows, are complete without.
+// Arrive at the barrier that stands at the same place in block `rank` of the cluster. Without .release.cluster: that
+// one fences the whole GPU first, some 500 clocks each time; wgmma's reads, which this follows, are complete without.
 // 9.7.9.23: mapa; 9.7.13.15.13: mbarrier.arrive.
 __device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsigned rank) {
     unsigned remote;
@@ -73,7 +74,7 @@ struct alignas(128) TensorMap {  // a CUtensorMap: a kernel parameter, const __g
     unsigned char opaque[128];
 };
 
-__device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {  // 9.7.9.16: prefetch.tensormap
+__device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {  // 9.7.9.15: prefetch.tensormap
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
@@ -129,8 +130,8 @@ __device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.
 // ---- wgmma: a warpgroup (four warps, the first a multiple of four) multiplies tiles that stand in shared memory.
 
 // Describes an operand in rows of ROW_BYTES (32, 64 or 128), swizzled over as many bytes, eight rows after eight rows.
-// `panel` is how far apart in bytes panels of ROW_BYTES stand where the contiguous dimension is M or N; where it is K, the
-// operand is one panel and this is ignored. 9.7.15.5.1.2.2: matrix descriptor.
+// `panel` is how far apart in bytes panels of ROW_BYTES stand where the contiguous dimension is M or N; where it is K,
+// the operand is one panel and this is ignored. 9.7.15.5.1.2.2: matrix descriptor.
 template <int ROW_BYTES = 128>
 __device__ __forceinline__ unsigned long long wgmma_descriptor(unsigned shared, int panel = 16) {
     static_assert(ROW_BYTES == 128 || ROW_BYTES == 64 || ROW_BYTES == 32, "the spans that a swizzle may have");
@@ -175,8 +176,9 @@ __device__ __forceinline__ void wgmma_wait() {
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111," \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// One wgmma of SHAPE and TYPES ("f32.f16.f16"). D has COUNT atoms of four registers; A, B and P (whether to add D) are the
-// operand numbers that follow those registers, MODIFIERS the rest of the instruction, its operands the rest of this.
+// One wgmma of SHAPE and TYPES ("f32.f16.f16"). D has COUNT atoms of four registers; A, B and P (whether to add D) are
+// the operand numbers that follow those registers, MODIFIERS the rest of the instruction, its operands the rest of
+// this.
 #define WGMMA(SHAPE, TYPES, COUNT, A, B, P, MODIFIERS, ...)                                                            \
     asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " P ", 0;\n"                                                    \
                  "wgmma.mma_async.sync.aligned." SHAPE "." TYPES " {" NUMBERS_##COUNT "}, " A ", " B ", add, "         \
@@ -197,8 +199,8 @@ constexpr bool IS_BF16 = false;
 template <>
 constexpr bool IS_BF16<bf16> = true;
 
-// D (64 x N, fp32) = A (64 x 16) * B (16 x N), plus D if `add`; A and B of In (half or bf16), by descriptor. In thread t
-// of the warpgroup d[j] is what mma.sync m16n8 has for rows 16 * (t / 32) on and columns 8j on, in lane t % 32. A is
+// D (64 x N, fp32) = A (64 x 16) * B (16 x N), plus D if `add`; A and B of In (half or bf16), by descriptor. In thread
+// t of the warpgroup d[j] is what mma.sync m16n8 has for rows 16 * (t / 32) on and columns 8j on, in lane t % 32. A is
 // K-major unless A_M_MAJOR, B is K-major unless B_N_MAJOR. 9.7.15.5.2: wgmma.mma_async.
 template <typename In, int A_M_MAJOR, int B_N_MAJOR, int ATOMS>
 __device__ __forceinline__ void wgmma_k16(float (&d)[ATOMS][4], unsigned long long a, unsigned long long b, bool add) {
@@ -211,7 +213,8 @@ __device__ __forceinline__ void wgmma_k16(float (&d)[ATOMS][4], unsigned long lo
     }
 }
 
-// ---- Registers: a warpgroup hands registers back, or takes some that others handed back. All its warps call. 9.7.19.5.
+// ---- Registers: a warpgroup hands registers back, or takes some that others handed back. All its warps call.
+// 9.7.19.5.
 
 template <int REGISTERS>
 __device__ __forceinline__ void registers_shrink_to() {
@@ -232,7 +235,7 @@ __device__ __forceinline__ unsigned cluster_rank() {  // this block's number in 
 }
 
 // All threads of all blocks of the cluster meet. Relaxed: what they wrote before is not made visible by this (releasing
-// it costs a fence of the whole GPU); the barriers are, by barrier_init_fence. 9.7.13.4: barrier.cluster.
+// it costs a fence of the whole GPU); the barriers are, by barrier_init_fence. 9.7.13.3: barrier.cluster.
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");

@@ -5,6 +5,7 @@ and timed against cuBLAS in one run on a GPU that has no copy of this repository
     python FOLDER/hopper_lab.py check FOLDER OUT           # there: right? (a hung kernel is killed)
     python FOLDER/hopper_lab.py time FOLDER OUT            # there: how fast, in bursts after a rest
     python FOLDER/hopper_lab.py sustain FOLDER OUT         # there: two seconds of each
+    ncu ... python FOLDER/hopper_lab.py once FOLDER        # there: one launch of each, for a profiler
 
 JOBS.json is a list of {"rung": name, "macros": {...}, "check": [[M, N, K], ...], "time": [...],
 "sustain": [...]}; any rung whose row has `boxes`. Times are those of CUDA events around groups of
@@ -14,6 +15,7 @@ launches; the clock is read by one warp that runs beside the kernel, in a burst 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import math
 import shutil
@@ -23,6 +25,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 HUNG_S = 40.0
 BURST_MS = 20.0
@@ -77,11 +80,12 @@ def pack(folder: Path, jobs_file: Path) -> None:
         _, block, shared = rung.geometry(values, 1, 1, 1)
         types = rung.types(values)
         ready = {
-            **job, "given": job.get("macros", {}), "macros": values, "cubin": cubin.name, "entry": rung.entry, "block": block, "shared": shared,
+            **job, "given": job.get("macros", {}), "macros": values, "cubin": cubin.name,
+            "entry": job.get("entry", rung.entry), "block": block, "shared": shared,
             "inputs": types.inputs, "output": types.output, "boxes": rung.boxes(**values),
             "grids": {
                 "x".join(map(str, size)): rung.geometry(values, *size)[0]
-                for kind in ("check", "time", "sustain") for size in job.get(kind, ())
+                for kind in ("check", "time", "sustain", "once") for size in job.get(kind, ())
             },
         }  # fmt: skip
         return index, job, ready, done.stdout + done.stderr
@@ -93,10 +97,19 @@ def pack(folder: Path, jobs_file: Path) -> None:
         ):
             name = f"{index:03d} {label(job)}"
             if ready is None:
-                print(name, "DOES NOT COMPILE:", *(line[:300] for line in log.splitlines()[:8]), sep="\n  ")
+                print(
+                    name,
+                    "DOES NOT COMPILE:",
+                    *(line[:300] for line in log.splitlines()[:8]),
+                    sep="\n  ",
+                )
                 continue
             used = [line.split(":")[-1].strip() for line in log.splitlines() if "Used" in line]
-            spills = [line for line in log.splitlines() if "spill" in line and " 0 bytes spill stores" not in line]
+            spills = [
+                line
+                for line in log.splitlines()
+                if "spill" in line and " 0 bytes spill stores" not in line
+            ]
             odd = [line[:200] for line in log.splitlines() if "C75" in line or "warning" in line]
             print(name, *used, *spills, *odd)
             jobs.append(ready)
@@ -131,6 +144,7 @@ class Gpu:
         self.torch, self.driver, self.folder = torch, driver, folder
         torch.cuda.init()
         torch.zeros(1, device="cuda")
+        self.modules = {}
         self.probe = self.kernel("probe.cub", "clock_probe", 0)
         self.clocks = torch.zeros(PROBES, 2, dtype=torch.int64, device="cuda")
         self.beside = torch.cuda.Stream(priority=-1)
@@ -145,6 +159,7 @@ class Gpu:
         d = self.driver
         module = self.expect(d.cuModuleLoadData((self.folder / cubin).read_bytes()))
         function = self.expect(d.cuModuleGetFunction(module, entry.encode()))
+        self.modules[int(function)] = module
         wanted = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.expect(d.cuFuncSetAttribute(function, wanted, shared))
         return function
@@ -156,17 +171,18 @@ class Gpu:
         """The 128 bytes that describe a torch matrix; the swizzle is as wide as a row of the box."""
         from tensor_map import TensorMap
 
-        class Bare:  # torch has no array interface for bfloat16
-            __array_interface__ = {
-                "data": (tensor.data_ptr(), False),
-                "shape": tuple(tensor.shape),
-                "strides": None,
-                "typestr": {2: "<u2", 4: "<f4", 1: "|u1"}[tensor.element_size()],
-                "version": 3,
-            }
-
+        interface = {  # torch has none for bfloat16
+            "data": (tensor.data_ptr(), False),
+            "shape": tuple(tensor.shape),
+            "strides": None,
+            "typestr": {2: "<u2", 4: "<f4", 1: "|u1"}[tensor.element_size()],
+            "version": 3,
+        }
+        bare = SimpleNamespace(__array_interface__=interface)
         name = str(tensor.dtype).removeprefix("torch.")
-        return TensorMap(Bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion).encode()
+        return TensorMap(
+            bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
+        ).encode()
 
     def launcher(self, job: dict, A, B, C, alpha=1.0, beta=0.0, function=None):
         """A function that launches this job's kernel on these matrices."""
@@ -214,7 +230,9 @@ class Gpu:
 
     def random(self, rows, cols, dtype, seed):
         generator = self.torch.Generator(device="cuda").manual_seed(seed)
-        return self.torch.randn(rows, cols, device="cuda", generator=generator).to(self.dtype(dtype))
+        return self.torch.randn(rows, cols, device="cuda", generator=generator).to(
+            self.dtype(dtype)
+        )
 
     def clock_ghz(self, graph, replays: int) -> float:
         """The multiprocessors' clock while `graph` runs: a warp beside it counts clocks against
@@ -231,6 +249,19 @@ class Gpu:
                     self._probe(probe)
         torch.cuda.synchronize()
         return statistics.median(clocks / ns for clocks, ns in self.clocks.tolist())
+
+    def own_ghz(self, function) -> float | None:
+        """The clock that the kernel saw in its last launch, where it keeps `long long clocks[4]`:
+        clocks and nanoseconds at its start and at its end.
+        """
+        d = self.driver
+        status, address, _ = d.cuModuleGetGlobal(self.modules[int(function)], b"clocks")
+        if int(status):
+            return None
+        values = (ctypes.c_int64 * 4)()
+        self.expect(d.cuMemcpyDtoH(ctypes.addressof(values), address, 32))
+        nanoseconds = values[3] - values[1]
+        return (values[2] - values[0]) / nanoseconds if nanoseconds else None
 
     def _probe(self, index: int) -> None:
         address = ctypes.c_uint64(self.clocks.data_ptr() + 16 * index)
@@ -272,7 +303,9 @@ def check_one(gpu: Gpu, job: dict) -> dict:
             guards = torch.equal(guarded[0], before[0]) and torch.equal(guarded[-1], before[-1])
             if bad.any() or not guards:
                 where = bad.nonzero()[:3].tolist()
-                wrong.append(f"{size} beta={beta}: {int(bad.sum())} wrong at {where}, guards {guards}")
+                wrong.append(
+                    f"{size} beta={beta}: {int(bad.sum())} wrong at {where}, guards {guards}"
+                )
     return {"ok": not wrong, "worst": worst, "wrong": wrong[:4]}
 
 
@@ -335,7 +368,7 @@ def burst(gpu: Gpu, graph, count: int, milliseconds: float, estimate=None):
         graph.replay()
         event.record()
     torch.cuda.synchronize()
-    return [a.elapsed_time(b) / count for a, b in zip(events, events[1:])]  # noqa: B905
+    return [a.elapsed_time(b) / count for a, b in itertools.pairwise(events)]
 
 
 def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
@@ -346,12 +379,13 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
             groups.setdefault((tuple(size), job["inputs"], job["output"]), []).append(job)
     for (size, inputs, output), members in groups.items():
         sets = sets_of(gpu, size, inputs, output)
-        runs = []
+        runs, own = [], {}
         for library in ("cublas", "cublaslt"):
             gpu.torch.backends.cuda.preferred_blas_library(library)
             try:
                 launches = [gpu.library(*matrices) for matrices in sets]
                 runs.append((f"({library})", *graph_of(gpu, launches)))
+                own[f"({library})"] = None
             except RuntimeError as error:
                 print("no", library, inputs, output, str(error)[:100])
         for job in members:
@@ -359,6 +393,7 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
             launches = [gpu.launcher(job, *matrices, function=function) for matrices in sets]
             try:
                 runs.append((label(job), *graph_of(gpu, launches)))
+                own[label(job)] = function
             except RuntimeError as error:
                 print("FAILED", label(job), size, str(error)[:200])
         times: dict = {name: [] for name, _, _ in runs}
@@ -368,7 +403,11 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
             for name, graph, count in runs:
                 length = SUSTAIN_S * 1e3 if kind == "sustain" else BURST_MS
                 times[name] += burst(gpu, graph, count, length)
+                if own[name] and (ghz := gpu.own_ghz(own[name])):
+                    clocks[name].append(ghz)
         for name, graph, count in runs:
+            if clocks[name]:
+                continue
             time.sleep(REST_S)
             replays = max(4, round(BURST_MS / (count * statistics.median(times[name]))))
             clocks[name].append(gpu.clock_ghz(graph, replays))
@@ -396,7 +435,9 @@ def worker(folder: Path, kind: str, first: int) -> None:
         print(json.dumps({"begin": index}), flush=True)
         try:
             found = check_one(gpu, job)
-        except Exception as error:  # reported, and the context may be gone: the parent starts another
+        except (
+            Exception
+        ) as error:  # reported, and the context may be gone: the parent starts another
             print(json.dumps({"end": index, "error": str(error)[:300]}), flush=True)
             return
         print(json.dumps({"end": index, **found}), flush=True)
@@ -465,6 +506,22 @@ def timing(folder: Path, out: Path, kind: str) -> None:
     (out / f"{kind}.json").write_text(json.dumps(rows, indent=0))
 
 
+def once(folder: Path) -> None:
+    """One launch of each job that has "once" sizes, and of cuBLAS: for a profiler."""
+    gpu = Gpu(folder)
+    seen = set()
+    for job in json.loads((folder / "jobs.json").read_text()):
+        for size in job.get("once", ()):
+            matrices = sets_of(gpu, size, job["inputs"], job["output"])[0]
+            gpu.launcher(job, *matrices)()
+            print("once", label(job), size)
+            if (key := (*size, job["inputs"], job["output"])) not in seen:
+                seen.add(key)
+                gpu.library(*matrices)()
+                print("once (cublas)", size)
+            gpu.torch.cuda.synchronize()
+
+
 if __name__ == "__main__":
     command, folder, *rest = sys.argv[1:]
     if command == "pack":
@@ -473,5 +530,7 @@ if __name__ == "__main__":
         check(Path(folder), Path(rest[0]))
     elif command == "worker":
         worker(Path(folder), "check", int(rest[0]))
+    elif command == "once":
+        once(Path(folder))
     else:
         timing(Path(folder), Path(rest[0]), command)
