@@ -11,7 +11,7 @@ import numpy as np
 
 from emulator.counts.trace import Row, Trace
 from emulator.errors import ExecutionError, PtxError
-from emulator.machine import schedule, tensor_map
+from emulator.machine import boxes, schedule
 from emulator.machine.binder import PARAM_ADDRESS
 from emulator.machine.chunk import Chunk
 from emulator.machine.cluster import MAX_BLOCKS
@@ -19,7 +19,8 @@ from emulator.machine.cluster import coordinates as cluster_order
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
-from emulator.machine.tensor_map import Mapped, TensorMap
+from emulator.machine.boxes import Mapped
+from emulator.machine.tensor_map import TensorMap
 from emulator.ops.table import OPCODES
 from emulator.sanitizer import Report
 from emulator.text.program import WIDTHS, Function, Variable
@@ -339,8 +340,8 @@ class Launch:
 
     def _tensor_map(self, number: int, given: TensorMap, size: int, where: str, mapped) -> bytes:
         """A tensor map's 128 bytes; its array has an address too, the same as where it is passed itself."""
-        if size != tensor_map.BYTES:
-            raise TypeError(f"{where} is {size} bytes; a tensor map is {tensor_map.BYTES}, by value")
+        if size != boxes.BYTES:
+            raise TypeError(f"{where} is {size} bytes; a tensor map is {boxes.BYTES}, by value")
         array = given.array
         whole = array
         while isinstance(whole, np.ndarray) and not any(whole is known for known, _ in mapped):
@@ -352,7 +353,7 @@ class Launch:
             inside = array.ctypes.data - whole.ctypes.data
             start = self._buffer(number, whole, mapped).start + inside
         try:
-            found = tensor_map.in_launch(given, start, f"argument {number}")
+            found = boxes.in_launch(given, start, f"argument {number}")
         except (TypeError, ValueError) as problem:
             raise type(problem)(f"{where}: {problem}") from None
         self.tensor_maps.append(found)

@@ -119,8 +119,13 @@ def pack(folder: Path, jobs_file: Path) -> None:
         ["nvcc", "-cubin", "-arch=sm_90", str(folder / "probe.cu"), "-o", str(folder / "probe.cub")], check=True
     )  # fmt: skip
     here = Path(__file__).parent
-    for name in ("hopper_lab.py", "tensor_map.py"):
-        shutil.copy(here / name, folder / name)
+    described = here.parent / "emulator" / "machine" / "tensor_map.py"
+    for source, name in (
+        (here / "hopper_lab.py", "hopper_lab.py"),
+        (here / "tensor_map.py", "encoded_maps.py"),
+        (described, "tensor_map.py"),
+    ):
+        shutil.copy(source, folder / name)
 
 
 def label(job: dict) -> str:
@@ -169,6 +174,7 @@ class Gpu:
 
     def map(self, tensor, box, promotion: int = 256):
         """The 128 bytes that describe a torch matrix; the swizzle is as wide as a row of the box."""
+        from encoded_maps import encode
         from tensor_map import TensorMap
 
         interface = {  # torch has none for bfloat16
@@ -180,9 +186,11 @@ class Gpu:
         }
         bare = SimpleNamespace(__array_interface__=interface)
         name = str(tensor.dtype).removeprefix("torch.")
-        return TensorMap(
-            bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
-        ).encode()
+        return encode(
+            TensorMap(
+                bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
+            )
+        )
 
     def launcher(self, job: dict, A, B, C, alpha=1.0, beta=0.0, function=None):
         """A function that launches this job's kernel on these matrices."""

@@ -10,7 +10,7 @@ row r, chunk c along k, or for eight rows q, place k:
     none      r%8*16 + r//8*stride + c*leading     q*stride + k%8*16 + k//8*leading
     S bytes   r%8*S + r//8*stride + c*16           q%(S/16)*16 + q//(S/16)*leading + k%8*S + k//8*stride
 
-from the start address, and then XORed as TMA does (`machine.tensor_map.swizzled`).
+from the start address, and then XORed as TMA does (`machine.boxes.swizzled`).
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ import numpy as np
 
 from emulator.counts.copies import LINE, Rows, cost
 from emulator.errors import ExecutionError, Misaligned, OutOfBounds
-from emulator.machine import tensor_map
+from emulator.machine import boxes
 from emulator.machine.cluster import RANK_BITS, REMOTE
 from emulator.machine.memory import SHARED_WINDOW
-from emulator.machine.tensor_map import Mapped
+from emulator.machine.boxes import Mapped
 from emulator.numbers.reductions import of_format, reduction
 from emulator.ops.bulk_loads import CHUNK, Load, loads
 from emulator.ops.bulk_stores import Store, stores
@@ -84,9 +84,9 @@ def map_at(m, address: int, ins, block: int, thread: int) -> Mapped:
         text = f"a tensor map at {address:#x}: it must stand at a multiple of 64 bytes"
         m.fail(Misaligned, text, ins, block, thread, address=address)
     number = None
-    if buffer is not None and address + tensor_map.BYTES <= buffer.end:
+    if buffer is not None and address + boxes.BYTES <= buffer.end:
         start = address - buffer.start
-        number = tensor_map.number_of(buffer.bytes[start : start + tensor_map.BYTES].tobytes())
+        number = boxes.number_of(buffer.bytes[start : start + boxes.BYTES].tobytes())
     if number is None or number >= len(m.launch.tensor_maps):
         text = (
             f"there is no tensor map at {address:#x}; pass an emulator.TensorMap for a parameter "
@@ -185,10 +185,10 @@ def _one_row(shared: int, start: int, size: int) -> Rows:
 
 def _check_first(m, mapped: Mapped, first: tuple[int, ...], ins, block: int, thread: int, load: bool):
     """What an H200 faults on (tests/data/README.md): a start within 16 bytes, a store that starts below 0."""
-    if first[-1] * mapped.map.itemsize % tensor_map.CHUNK:
+    if first[-1] * mapped.map.itemsize % boxes.CHUNK:
         text = (
             f"a tensor copy starts at element {first[-1]} of {mapped.map.itemsize} bytes: the first "
-            f"coordinate must be at a multiple of {tensor_map.CHUNK} bytes"
+            f"coordinate must be at a multiple of {boxes.CHUNK} bytes"
         )
         m.fail(Misaligned, text, ins, block, thread)
     if not load and min(first) < 0:
@@ -255,8 +255,8 @@ def _boxes(m, rows: _Rows, map_of, coordinates, offset, kind: str, ins) -> list:
     for i, mapped in enumerate(_maps(m, rows, rows.of(map_of(m)), first.shape[1], ins)):
         at = tuple(first[i].tolist())
         _check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), True)
-        data = tensor_map.gather(mapped, at)
-        _count(m, ins, tensor_map.rows_of(mapped, at, int(offset[i])), kind)
+        data = boxes.gather(mapped, at)
+        _count(m, ins, boxes.rows_of(mapped, at, int(offset[i])), kind)
         found.append((data, mapped.map.swizzle))
     return found
 
@@ -301,7 +301,7 @@ def _issue(m, ins, rows, members, offset, barrier, size: int, swizzle, combine) 
     block = np.array([target for _, target, _ in members])
     _check_inside(m, rows, offset[row], size, ins, "the destination")
     chunks = np.stack(
-        [tensor_map.chunks(int(at), size, swizzle or 0) for at in offset[row].tolist()]
+        [boxes.chunks(int(at), size, swizzle or 0) for at in offset[row].tolist()]
     )
     data = np.stack([data for _, _, data in members]).view(CHUNK)
     whole = chunks + (block * m.shared.stride >> 4)[:, None]
@@ -355,7 +355,7 @@ def _store(ins, bind):
                 how = of_tensor(m, mapped.map.format, ins) if of_tensor else None
                 _check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), False)
                 write = _box_writer(mapped, at, how)
-                _count(m, ins, tensor_map.rows_of(mapped, at, int(offset[i])), "store")
+                _count(m, ins, boxes.rows_of(mapped, at, int(offset[i])), "store")
             else:
                 count, swizzle, at = int(size[i]), 0, int(address[i])
                 view = _global_bytes(m, rows, i, at, count, ins, "a bulk copy writes")
@@ -363,7 +363,7 @@ def _store(ins, bind):
                 _count(m, ins, _one_row(int(offset[i]), at, count), "store")
             _check_inside(m, rows, offset[i : i + 1], count, ins, "the source")
             block, thread = int(rows.block[i]), int(rows.thread[i])
-            chunks = tensor_map.chunks(int(offset[i]), count, swizzle)
+            chunks = boxes.chunks(int(offset[i]), count, swizzle)
             whole = chunks + (int(owner[i]) * m.shared.stride >> 4)
             ticket = 0
             if m.sanitizer is not None and count:
@@ -375,7 +375,7 @@ def _store(ins, bind):
 
 
 def _box_writer(mapped: Mapped, at: tuple[int, ...], combine):
-    return lambda data: tensor_map.scatter(mapped, at, data, combine)
+    return lambda data: boxes.scatter(mapped, at, data, combine)
 
 
 def _run_writer(view: np.ndarray, combine, byte_mask: int | None):

@@ -69,7 +69,7 @@ CASES = [
         ((257, 136, 136), {"BF16_INPUT": 1}),
     )
 ] + [
-    ("wgmma_persistent", (456, 392, 200), {"PINGPONG": 1, "BN": 128, "STAGES": 3}),
+    ("wgmma_persistent", (200, 392, 200), {"PINGPONG": 1, "BM": 64, "BN": 128, "STAGES": 3}),
     ("wgmma_cluster", (456, 392, 200), {"CLUSTER_M": 2, "CLUSTER_N": 2, "BN": 128, "STAGES": 3}),
 ]
 
