@@ -32,8 +32,6 @@ class ExecutionError(EmulatorError):
     until then; the first are noted in the traceback.
     """
 
-    hazards: list = []
-
     def __init__(
         self,
         message: str,
@@ -46,6 +44,7 @@ class ExecutionError(EmulatorError):
     ):
         self.instruction, self.ptx_line, self.source = instruction, ptx_line, source
         self.block, self.thread, self.address = block, thread, address
+        self.hazards: list = []
         lines = [message]
         if instruction:
             lines.append(f"    at PTX line {ptx_line}: {instruction}")

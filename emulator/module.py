@@ -13,13 +13,13 @@ from emulator.counts.trace import Row, Trace
 from emulator.errors import ExecutionError, PtxError
 from emulator.machine import boxes, schedule
 from emulator.machine.binder import PARAM_ADDRESS
+from emulator.machine.boxes import Mapped
 from emulator.machine.chunk import Chunk
 from emulator.machine.cluster import MAX_BLOCKS
 from emulator.machine.cluster import coordinates as cluster_order
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
-from emulator.machine.boxes import Mapped
 from emulator.machine.tensor_map import TensorMap
 from emulator.ops.table import OPCODES
 from emulator.sanitizer import Report
@@ -128,7 +128,8 @@ class Module:
         stands for one; a NumPy scalar (or bytes, for a struct) goes by value and must have the
         parameter's size; a Python int or float takes the parameter's type.
         shared_bytes: dynamic shared memory. cluster: up to three extents, in blocks; what the kernel
-        was compiled for (`.reqnctapercluster`), else one block, where it is left out. blocks: run only these blocks, [(x, y, z), ...]. count:
+        was compiled for (`.reqnctapercluster`), else one block, where it is left out. blocks: run only
+        these blocks, [(x, y, z), ...]. count:
         False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
         record: of how many warp executions to keep the addresses, for each
         instruction. progress: show progress on
@@ -235,7 +236,9 @@ class Launch:
         function = self.code.function
         compiled = function.cluster
         if compiled and given and given != compiled:
-            raise ValueError(f"{function.name} was compiled for clusters of {compiled}, not {given}")
+            raise ValueError(
+                f"{function.name} was compiled for clusters of {compiled}, not {given}"
+            )
         if function.explicit_cluster and not (compiled or given):
             raise ValueError(f"{function.name} needs cluster=: it is launched in clusters")
         self.explicit_cluster = bool(compiled or given)

@@ -85,10 +85,7 @@ def gather(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray:
     """A box's bytes in the order of shared memory before swizzling, (box_bytes,) uint8."""
     one = mapped.map
     dtype = mapped.elements.dtype
-    if one.fill == "nan":
-        tile = np.full(one.tile, _NAN[one.format], dtype)
-    else:
-        tile = np.zeros(one.tile, dtype)
+    tile = np.full(one.tile, _NAN[one.format] if one.fill == "nan" else 0, dtype)
     part = overlap(one, first)
     if part.inside is not None:
         tile[part.of_tile] = mapped.elements[part.inside]

@@ -155,9 +155,7 @@ class MBarrier:
             by = lanes[int(bad.argmax())] if lanes[int(bad.argmax())].any() else lanes.any(axis=0)
             thread = int(by.argmax())
             text = f"the mbarrier at byte {self.offset} of shared memory is not initialised"
-            self.m.fail(
-                ExecutionError, text, ins, int(bad.argmax()), thread, address=self.offset
-            )
+            self.m.fail(ExecutionError, text, ins, int(bad.argmax()), thread, address=self.offset)
 
     def check_tx(self, ins, lanes: np.ndarray) -> None:
         """An error if the bytes outstanding leave the range of the counter (PTX ISA 9.7.13.15.2)."""

@@ -110,7 +110,9 @@ class TensorMap:
     @property
     def strides(self) -> tuple[int, ...]:
         """Distance in bytes from one element to the next, slowest dimension first."""
-        if isinstance(self.array, np.ndarray):  # its interface leaves strides out where an extent is 1
+        if isinstance(
+            self.array, np.ndarray
+        ):  # its interface leaves strides out where an extent is 1
             return self.array.strides
         given = self.interface.get("strides")
         if given is not None:
@@ -165,7 +167,10 @@ def _limits(one: TensorMap):
         f"element strides {one.element_strides}: each 1 to {MAX_ELEMENT_STRIDE}",
     )
     unit = 32 if one.interleave == 32 else 16
-    yield one.address % unit == 0, f"the array begins at {one.address:#x}: a multiple of {unit} bytes"
+    yield (
+        one.address % unit == 0,
+        f"the array begins at {one.address:#x}: a multiple of {unit} bytes",
+    )
     yield (
         one.strides[-1] == one.itemsize,
         f"neighbours in a row are {one.strides[-1]} bytes apart: {one.itemsize}, contiguous",

@@ -71,10 +71,7 @@ def _pattern(low: int, leading: int, stride: int, swizzle: int, rows: int, mn_ma
             place = q * stride + k % 8 * 16 + k // 8 * leading
     else:
         r, c = np.arange(rows, dtype=np.int64)[:, None], np.arange(2, dtype=np.int64)
-        if swizzle:
-            place = r % 8 * swizzle + r // 8 * stride + c * 16
-        else:
-            place = r % 8 * 16 + r // 8 * stride + c * leading
+        place = r % 8 * (swizzle or 16) + r // 8 * stride + c * (16 if swizzle else leading)
     place = place + low
     return place ^ (place >> 3 & (_MASKS[swizzle] << 4))
 
@@ -108,7 +105,9 @@ def accumulators(words: np.ndarray, half: bool) -> np.ndarray:
     """D (G, 64, n) of element bits from registers (R, G, 4, 32) uint32; half: two f16 in each."""
     count, groups = words.shape[:2]
     if half:
-        parts = words.reshape(count // 2, 2, groups, 4, 8, 4)  # columns, half, group, warp, row, pair
+        parts = words.reshape(
+            count // 2, 2, groups, 4, 8, 4
+        )  # columns, half, group, warp, row, pair
         turned = np.ascontiguousarray(parts.transpose(2, 3, 1, 4, 0, 5))
         return turned.view(np.uint16).reshape(groups, 64, -1)
     parts = words.reshape(count // 4, 2, 2, groups, 4, 8, 4)  # and which of the pair

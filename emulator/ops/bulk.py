@@ -11,9 +11,9 @@ import numpy as np
 from emulator.counts.copies import LINE, Rows, cost
 from emulator.errors import ExecutionError, Misaligned, OutOfBounds
 from emulator.machine import boxes
+from emulator.machine.boxes import Mapped
 from emulator.machine.cluster import RANK_BITS, REMOTE
 from emulator.machine.memory import SHARED_WINDOW
-from emulator.machine.boxes import Mapped
 from emulator.numbers.reductions import of_format, reduction
 from emulator.ops.bulk_loads import CHUNK, Load, loads
 from emulator.ops.bulk_stores import Store, stores
@@ -95,7 +95,9 @@ def map_at(m, address: int, ins, block: int, thread: int) -> Mapped:
         m.fail(ExecutionError, text, ins, block, thread, address=address)
     found = m.launch.tensor_maps[number]
     if found.map.interleave:
-        text = f"a tensor map with interleave {found.map.interleave}: this machine does not model it"
+        text = (
+            f"a tensor map with interleave {found.map.interleave}: this machine does not model it"
+        )
         m.fail(ExecutionError, text, ins, block, thread)
     return found
 
@@ -137,9 +139,7 @@ def _check_inside(m, rows: _Rows, offset: np.ndarray, size: int, ins, what: str)
     bad = np.flatnonzero(offset + size > m.shared.size)
     if len(bad):
         at = int(bad[0])
-        text = (
-            f"{what}: {size} bytes at byte {int(offset[at])}; shared memory has {m.shared.size} bytes here"
-        )
+        text = f"{what}: {size} bytes at byte {int(offset[at])}; shared memory has {m.shared.size} bytes here"
         block, thread = int(rows.block[at]), int(rows.thread[at])
         m.fail(OutOfBounds, text, ins, block, thread, address=int(offset[at]))
 
@@ -183,7 +183,9 @@ def _one_row(shared: int, start: int, size: int) -> Rows:
     return Rows(shared % LINE, start % LINE, size, 0, size)
 
 
-def _check_first(m, mapped: Mapped, first: tuple[int, ...], ins, block: int, thread: int, load: bool):
+def _check_first(
+    m, mapped: Mapped, first: tuple[int, ...], ins, block: int, thread: int, load: bool
+):
     """What an H200 faults on (tests/data/README.md): a start within 16 bytes, a store that starts below 0."""
     if first[-1] * mapped.map.itemsize % boxes.CHUNK:
         text = (
@@ -300,9 +302,7 @@ def _issue(m, ins, rows, members, offset, barrier, size: int, swizzle, combine) 
     row = np.array([i for i, _, _ in members])
     block = np.array([target for _, target, _ in members])
     _check_inside(m, rows, offset[row], size, ins, "the destination")
-    chunks = np.stack(
-        [boxes.chunks(int(at), size, swizzle or 0) for at in offset[row].tolist()]
-    )
+    chunks = np.stack([boxes.chunks(int(at), size, swizzle or 0) for at in offset[row].tolist()])
     data = np.stack([data for _, _, data in members]).view(CHUNK)
     whole = chunks + (block * m.shared.stride >> 4)[:, None]
     ticket = 0

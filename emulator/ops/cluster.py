@@ -73,7 +73,9 @@ class ClusterBarrier:
         self.standing: dict[int, np.ndarray] = {}
         self.waits: dict[int, ClusterWait] = {}
         self.arrived = np.zeros((m.B, m.T), bool)  # in the present round
-        self.round = np.zeros(m.B, np.int64)  # rounds completed, the same for all blocks of a cluster
+        self.round = np.zeros(
+            m.B, np.int64
+        )  # rounds completed, the same for all blocks of a cluster
         self.mine = np.full((m.B, m.T), -1, np.int64)  # the round in which a thread arrived last
         self.waited = np.ones((m.B, m.T), bool)
 
@@ -81,7 +83,9 @@ class ClusterBarrier:
         twice = lanes & ~self.waited
         if twice.any():
             at = np.unravel_index(int(twice.argmax()), twice.shape)
-            text = "a thread arrives at barrier.cluster twice without a barrier.cluster.wait between"
+            text = (
+                "a thread arrives at barrier.cluster twice without a barrier.cluster.wait between"
+            )
             m.fail(ExecutionError, text, ins, int(at[0]), int(at[1]))
         self.arrived |= lanes
         self.waited &= ~lanes
@@ -181,7 +185,9 @@ def store_async(ins, bind):
     barrier_of = bind.address(operands[2], "shared")
     combine = None
     if ins.parts[0] == "red":
-        op = next(p for p in ins.parts if p in ("add", "min", "max", "inc", "dec", "and", "or", "xor"))
+        op = next(
+            p for p in ins.parts if p in ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+        )
         combine = of_type(op, kind)
         if combine is None:
             raise bind.unsupported()

@@ -29,7 +29,11 @@ def _init(ins, bind):
                 m.fail(ExecutionError, f"an mbarrier counts 1 to {COUNT} arrivals", ins)
             barrier.pending = barrier.expected = count
             barrier.tx, barrier.phase = np.zeros_like(count), np.zeros_like(count)
-            for field in (barrier.history.phases, barrier.history.announced, barrier.history.brought):
+            for field in (
+                barrier.history.phases,
+                barrier.history.announced,
+                barrier.history.brought,
+            ):
                 field[blocks] = 0
             barrier.store(blocks)
             if m.sanitizer is not None:
@@ -60,7 +64,9 @@ def _arrive(ins, bind):
     last = bind.integer(operands[1], "u32") if len(operands) > 1 else lambda m: 1
     expects, drops = "expect_tx" in ins.parts, ins.parts[1] == "arrive_drop"
     may_not_complete = "noComplete" in ins.parts
-    fenced = {"release", "cluster"} <= set(ins.parts)  # what that costs was measured at a remote arrival
+    fenced = {"release", "cluster"} <= set(
+        ins.parts
+    )  # what that costs was measured at a remote arrival
 
     def step(m, mask):
         value = last(m)

@@ -39,7 +39,9 @@ class Pool:
 def setmaxnreg(ins, bind):
     count = bind.constant(ins.operands[0], 4)
     if count % UNIT or not LEAST <= count <= MOST:
-        raise bind.error(f"setmaxnreg takes a multiple of {UNIT} from {LEAST} to {MOST}, not {count}")
+        raise bind.error(
+            f"setmaxnreg takes a multiple of {UNIT} from {LEAST} to {MOST}, not {count}"
+        )
     grows = "inc" in ins
 
     def step(m, mask):

@@ -189,7 +189,10 @@ def _mma(ins, bind):
         held = ()
     b_of, scale_of = bind.integer(b, "u64"), bind.predicate(scale)
     bits = sum(1 << slot for slot in set(held))
-    tables = {"unpack": lambda words: _State(form, words=words), "pack": lambda state: state.words()}
+    tables = {
+        "unpack": lambda words: _State(form, words=words),
+        "pack": lambda state: state.words(),
+    }
 
     def step(m, mask):
         warps = _groups(m, mask, ins)
@@ -206,12 +209,16 @@ def _mma(ins, bind):
             details["a"] = where[0]
             read.append(where)
         else:
-            parts = [np.broadcast_to(get(m), (m.B, m.T)).reshape(m.W, 32)[warps] for get in fragment]
+            parts = [
+                np.broadcast_to(get(m), (m.B, m.T)).reshape(m.W, 32)[warps] for get in fragment
+            ]
             details["fragment"] = np.stack(parts, axis=1)  # (G, 4 registers, 4 warps, 32)
         where = _operand(m, warps, b_of(m), ins, form.n, form.b_n_major, "B")
         details["b"] = where[0]
         read.append(where)
-        details["scale"] = _uniform(m, warps, np.atleast_2d(scale_of(m)), ins, "scale-d").astype(bool)
+        details["scale"] = _uniform(m, warps, np.atleast_2d(scale_of(m)), ins, "scale-d").astype(
+            bool
+        )
         if m.counting:
             _count(m, ins, sum(chunks.size for chunks, _ in read))
         ticket = 0
@@ -219,7 +226,17 @@ def _mma(ins, bind):
             ticket = _watch(m, ins, warps, read, details)
         rows = warps[:, 0]
         found.start(
-            Product(ins, rows, warps, slots, bits, found.commits[rows], _computed(m, form), details, ticket)
+            Product(
+                ins,
+                rows,
+                warps,
+                slots,
+                bits,
+                found.commits[rows],
+                _computed(m, form),
+                details,
+                ticket,
+            )
         )
 
     return step
@@ -251,7 +268,9 @@ def _operand(m, warps, value, ins, rows: int, mn_major: bool, name: str):
         key = (one, rows, mn_major)
         known = tables.get(key)
         if known is None:
-            known = tables[key] = _located(m, warpgroup.descriptor(one), rows, mn_major, ins, warps[i], name)
+            known = tables[key] = _located(
+                m, warpgroup.descriptor(one), rows, mn_major, ins, warps[i], name
+            )
         chunks, swizzle = known
         found.append(chunks)
         swizzles.append(swizzle)

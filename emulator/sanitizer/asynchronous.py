@@ -61,7 +61,9 @@ class AsyncShadow(Shadow):
         self.reads_under_way = 0
         self.swizzle = np.full(count, _GENERIC, np.int16)
         self.generic = np.zeros(count, bool)  # whether a thread wrote it last, not an agent
-        self.fenced = np.zeros(count, np.int32)  # when its writer executed fence.proxy.async, 0 for not yet
+        self.fenced = np.zeros(
+            count, np.int32
+        )  # when its writer executed fence.proxy.async, 0 for not yet
         self.fresh: list = []  # writes of threads that were not followed by a fence
         self.published = np.zeros_like(self.known)
         self.proxies = any(_reads_beside(ins) for ins in chunk.code.instructions.values())
@@ -293,7 +295,16 @@ class AsyncShadow(Shadow):
         return block % self.together * self.own_threads + thread
 
     def bulk_issue(
-        self, instruction, block, chunks, by_block, by_thread, barrier, swizzle, unit=16, reduces=False
+        self,
+        instruction,
+        block,
+        chunks,
+        by_block,
+        by_thread,
+        barrier,
+        swizzle,
+        unit=16,
+        reduces=False,
     ):
         """Copies into shared memory are issued. Returns a ticket.
 
@@ -307,7 +318,9 @@ class AsyncShadow(Shadow):
         lanes = Lanes(index.reshape(-1), np.repeat(block // self.together, index.shape[1]), thread)
         now = self.tick(instruction, "bulk")
         self.flights[now] = int(barrier[0])
-        for one, offset, t in zip(block.tolist(), barrier.tolist(), by_thread.tolist(), strict=True):
+        for one, offset, t in zip(
+            block.tolist(), barrier.tolist(), by_thread.tolist(), strict=True
+        ):
             init = self.unfenced_inits.pop((one, offset), None)
             # cuda::memcpy_async makes plain bulk copies without this fence; tensor copies have it
             # everywhere (CUDA programming guide, CUTLASS), so its lack is told for them alone
@@ -383,7 +396,9 @@ class AsyncShadow(Shadow):
         if copying.any() or wrong.any() or missing.any() or generic.any():
             self._report_agent(now, index, block, thread, copying, missing, wrong)
             if generic.any():
-                fence = self.fenced[index]  # the writer's own, which must be ordered before this ...
+                fence = self.fenced[
+                    index
+                ]  # the writer's own, which must be ordered before this ...
                 published = self.published[block[:, None], warps].max(axis=1)
                 public = np.take_along_axis(published, (writer >> 5).astype(np.int64), axis=1)
                 own = writer >> 5 == thread[:, None] >> 5
@@ -451,7 +466,9 @@ class AsyncShadow(Shadow):
         hit = np.flatnonzero(wrong & ~copying & ~missing)
         if len(hit):
             others = self.writer[flat[hit]].astype(np.int64)
-            self._report("read-after-write", flat, lanes, hit, now, self.write_time[flat[hit]], others)
+            self._report(
+                "read-after-write", flat, lanes, hit, now, self.write_time[flat[hit]], others
+            )
 
     def _report_some(self, kind, now, index, block, thread, which):
         flat, lanes = self._flat(index, block, thread)

@@ -81,7 +81,9 @@ def tensor_arguments(row):
         pitch *= extent
     start = GLOBAL[shape.get("base", 0) :]
     array = np.ndarray(sizes, dtype, start.data, 0, (*strides, dtype.itemsize))
-    one = emulator.TensorMap(array, tuple(shape["box"][::-1]), format=name, swizzle=shape.get("swizzle", 0))
+    one = emulator.TensorMap(
+        array, tuple(shape["box"][::-1]), format=name, swizzle=shape.get("swizzle", 0)
+    )
     at = [*shape["start"], 0, 0, 0, 0, 0][:5]
     at[4] = row.get("mask", 0) or at[4]
     return [one, np.array(at, np.int32).tobytes(), np.uint32(one.box_bytes)]
@@ -91,8 +93,12 @@ def sound(row):
     """Whether the row is one that the hardware executes (see tests/data/README.md)."""
     shape = row.get("tensor")
     return not shape or not (
-        shape["start"][0] * np.dtype(FORMATS[shape["type"]].replace("bfloat", "float")).itemsize % 16
-        or (min(shape["start"]) < 0 and "load" not in row["kernel"] and "multi" not in row["kernel"])
+        shape["start"][0]
+        * np.dtype(FORMATS[shape["type"]].replace("bfloat", "float")).itemsize
+        % 16
+        or (
+            min(shape["start"]) < 0 and "load" not in row["kernel"] and "multi" not in row["kernel"]
+        )
     )
 
 
@@ -145,7 +151,9 @@ def wgmma_rows():
     for row in ROWS:
         if row["kernel"].startswith("wgmma"):
             n = int(row["kernel"].split("_")[1][1:])
-            found.setdefault((n, "_rs_" in row["kernel"]), set()).add(row["counts"]["shared_wavefronts"])
+            found.setdefault((n, "_rs_" in row["kernel"]), set()).add(
+                row["counts"]["shared_wavefronts"]
+            )
     return found
 
 

@@ -63,7 +63,9 @@ def test_a_block_reads_its_neighbours_memory():
     with pytest.raises(ValueError, match="not whole clusters"):
         launch(COOPERATIVE, "ring", 6, 32, [out], 90, cluster=3, blocks=[(0, 0, 0), (1, 0, 0)])
     out[:] = 0
-    launch(COOPERATIVE, "ring", 6, 32, [out], 90, cluster=3, blocks=[(3, 0, 0), (4, 0, 0), (5, 0, 0)])
+    launch(
+        COOPERATIVE, "ring", 6, 32, [out], 90, cluster=3, blocks=[(3, 0, 0), (4, 0, 0), (5, 0, 0)]
+    )
     assert not out[:3].any() and out[3:].all()
 
 
@@ -92,7 +94,11 @@ def test_special_registers_of_clusters(cluster):
     for z, y, x in np.ndindex(*reversed(grid)):
         inside = (x % cx, y % cy, z % cz)
         want = [x // cx, y // cy, z // cz, 4 // cx, 6 // cy, 2 // cz, *inside, cx, cy, cz]
-        want += [inside[0] + cx * (inside[1] + cy * inside[2]), cx * cy * cz, int(cluster is not None)]
+        want += [
+            inside[0] + cx * (inside[1] + cy * inside[2]),
+            cx * cy * cz,
+            int(cluster is not None),
+        ]
         assert out[z, y, x, :15].tolist() == want
 
 
@@ -105,7 +111,8 @@ __device__ unsigned map(unsigned a, unsigned r) {
 __device__ void wait(unsigned barrier, unsigned parity) {
     unsigned done = 0;
     while (!done)
-        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2, 1000; selp.u32 %0, 1, 0, p;}"
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2, 1000;"
+                     " selp.u32 %0, 1, 0, p;}"
                      : "=r"(done) : "r"(barrier), "r"(parity) : "memory");
 }
 #define SYNC() asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory")
@@ -168,8 +175,8 @@ extern "C" __global__ void copies_between_blocks(const int* in, int* out) {
     SYNC();
     if (t < 2) {
         const unsigned to = map(shared_address(theirs), next), at = map(full, next);
-        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32 [%0], [%1], 256, [%2];"
-                     :: "r"(to), "r"(shared_address(mine)), "r"(at) : "memory");
+        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.s32 "
+                     "[%0], [%1], 256, [%2];" :: "r"(to), "r"(shared_address(mine)), "r"(at) : "memory");
     }
     wait(full, 1);
     out[blockIdx.x * 64 + t] = theirs[t];
@@ -196,7 +203,8 @@ extern "C" __global__ void split_barrier(int* out) {
     value = -1;
     SYNC();
     if (threadIdx.x == 0)
-        asm volatile("st.shared::cluster.s32 [%0], %1;" :: "r"(map(shared_address(&value), rank() ^ 1)), "r"(rank() + 10) : "memory");
+        asm volatile("st.shared::cluster.s32 [%0], %1;"
+                     :: "r"(map(shared_address(&value), rank() ^ 1)), "r"(rank() + 10) : "memory");
     asm volatile("barrier.cluster.arrive.release;" ::: "memory");
     int sum = 0;
     for (int i = 0; i < threadIdx.x; ++i) sum += i;
@@ -309,9 +317,13 @@ def test_registers_move_between_warpgroups():
     registers(24, 240)
     with pytest.raises(emulator.Deadlock, match=r"would hold 65536 registers, and it has 64512"):
         registers(32, 240)
-    with pytest.raises(emulator.ExecutionError, match=r"inc to 160 registers by a warp that has 168"):
+    with pytest.raises(
+        emulator.ExecutionError, match=r"inc to 160 registers by a warp that has 168"
+    ):
         registers(40, 160)
-    with pytest.raises(emulator.ExecutionError, match=r"dec to 200 registers by a warp that has 168"):
+    with pytest.raises(
+        emulator.ExecutionError, match=r"dec to 200 registers by a warp that has 168"
+    ):
         registers(200, 232)
 
 

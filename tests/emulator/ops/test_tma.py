@@ -133,7 +133,9 @@ def a_case(seed, stored=False):
         whole = rng.integers(-50, 50, whole.shape).astype(dtype)
     array = whole[..., : shape[-1]]
     fill = "nan" if dtype.kind == "f" and rng.integers(2) else "zero"
-    one = TensorMap(array, tuple(box), format=name, element_strides=tuple(steps), swizzle=swizzle, fill=fill)
+    one = TensorMap(
+        array, tuple(box), format=name, element_strides=tuple(steps), swizzle=swizzle, fill=fill
+    )
     lowest = [0] * rank if stored else [-b for b in box]  # a store below 0 faults
     at = [int(rng.integers(low, n + 1)) for low, n in zip(lowest, shape, strict=True)]
     at = (*at[:-1], at[-1] // unit * unit)  # and so does a start within 16 bytes
@@ -163,10 +165,14 @@ def test_a_box_is_stored_and_reduced(module, seed):
     before = one.array.copy()
     data = rng.integers(0, 256, lines(one.box_bytes)).astype(np.uint8)
     if one.array.dtype.kind == "f":
-        data = rng.integers(-50, 50, len(data) // one.itemsize).astype(one.array.dtype).view(np.uint8)
+        data = (
+            rng.integers(-50, 50, len(data) // one.itemsize).astype(one.array.dtype).view(np.uint8)
+        )
     if one.format == "bfloat16":  # small integers, whose sums are exact
         for x in (one.array, data.view(np.uint16)):
-            x[...] = (rng.integers(-50, 50, x.shape).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+            x[...] = (
+                rng.integers(-50, 50, x.shape).astype(np.float32).view(np.uint32) >> 16
+            ).astype(np.uint16)
         before = one.array.copy()
     ops = {"": None, "add": np.add, "min": np.minimum, "max": np.maximum}
     if one.array.dtype.kind in "iu" and one.format not in ("uint8", "bfloat16"):
@@ -257,15 +263,19 @@ def test_what_is_not_a_map_is_said(module):
         module.launch("load2", 1, 32, [one, *args], shared_bytes=2048)
     flat = TensorMap(np.zeros((8, 64), np.float16), (2, 64))
     tall = TensorMap(np.zeros((64, 64), np.float16), (64, 64))
-    with pytest.raises(emulator.OutOfBounds, match="8192 bytes at byte 1024; shared memory has 5120"):
+    with pytest.raises(
+        emulator.OutOfBounds, match="8192 bytes at byte 1024; shared memory has 5120"
+    ):
         module.launch("load2", 1, 32, [tall, *args], shared_bytes=4096)
-    with pytest.raises(emulator.Misaligned, match="byte 1104 .*not a multiple of 128"):
+    with pytest.raises(emulator.Misaligned, match=r"byte 1104 .*not a multiple of 128"):
         module.launch("load2", 1, 32, [flat, *args[:3], np.int32(80)], shared_bytes=4096)
     with pytest.raises(TypeError, match="is 8 bytes; a tensor map is 128"):
         module.launch("load2", 1, 32, [flat, *args[:2], flat, np.int32(0)], shared_bytes=4096)
     layered = TensorMap(np.zeros((4, 8, 64), np.float16), (1, 2, 8), interleave=16)
-    with pytest.raises(emulator.ExecutionError, match="interleave 16: .*does not model"):
-        module.launch("load3", 1, 32, [layered, coordinate_bytes((0, 0, 0)), *args[1:]], shared_bytes=4096)
+    with pytest.raises(emulator.ExecutionError, match=r"interleave 16: .*does not model"):
+        module.launch(
+            "load3", 1, 32, [layered, coordinate_bytes((0, 0, 0)), *args[1:]], shared_bytes=4096
+        )
 
 
 # --- Plain bulk copies ------------------------------------------------------------------------------
@@ -316,7 +326,11 @@ def test_plain_copies_must_be_aligned_and_inside():
     module = emulator.Module(compile_ptx(PLAIN, "90a"))
     data, out = np.zeros(4096, np.uint8), np.zeros(4096, np.uint8)
     for args, error, words in (
-        ([data, out, np.int32(2040), np.int32(0)], emulator.ExecutionError, "2040 bytes: a multiple of 16"),
+        (
+            [data, out, np.int32(2040), np.int32(0)],
+            emulator.ExecutionError,
+            "2040 bytes: a multiple of 16",
+        ),
         ([data, out[:1024], np.int32(2048), np.int32(0)], emulator.OutOfBounds, "argument 1"),
         ([data[:1024], out, np.int32(2048), np.int32(0)], emulator.OutOfBounds, "argument 0"),
     ):
@@ -371,7 +385,8 @@ def test_im2col_is_refused_by_name():
 .address_size 64
 .visible .entry k(.param .b64 p) {{
     .reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .b16 %h;
-    {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"} [%r1], [%rd1, {{%r1,%r2,%r3}}], [%r4], {{%h}};
+    {"cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"}
+        [%r1], [%rd1, {{%r1,%r2,%r3}}], [%r4], {{%h}};
     ret;
 }}"""
     with pytest.raises(emulator.Unsupported, match="im2col"):

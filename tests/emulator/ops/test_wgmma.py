@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from cuda_source import compile_ptx
 from wgmma_source import (
-    SIZE, Form, fill, from_accumulators, place, source, to_accumulators, to_fragment,
+    SIZE,
+    Form,
+    fill,
+    from_accumulators,
+    place,
+    source,
+    to_accumulators,
+    to_fragment,
 )  # fmt: skip
 
 import emulator
@@ -57,9 +64,13 @@ def run(module, form, swizzle=128, seed=0, add=1, start=(0, None), steps=(None, 
     a, b = numbers(rng, (64, form.k), form.a), numbers(rng, (form.n, form.k), form.b)
     c = rng.integers(-9, 10, (64, form.n)).astype(np.float64)
     image = rng.integers(0, 256, 80 * 1024).astype(np.uint8)
-    at = place(64, form.k, size, swizzle, "K" if form.a_major == "K" else "MN", start[0], *steps[:2])
+    at = place(
+        64, form.k, size, swizzle, "K" if form.a_major == "K" else "MN", start[0], *steps[:2]
+    )
     b_start = start[1] if start[1] is not None else 40 * 1024
-    bt = place(form.n, form.k, size, swizzle, "K" if form.b_major == "K" else "MN", b_start, *steps[2:])
+    bt = place(
+        form.n, form.k, size, swizzle, "K" if form.b_major == "K" else "MN", b_start, *steps[2:]
+    )
     fill(image, at, encode(a, form.a))
     fill(image, bt, encode(b, form.b))
     native = {"f32": np.float32, "f16": np.float16, "s32": np.int32}[form.d]
@@ -139,12 +150,16 @@ def test_every_layout_of_16_bit_operands(swizzle, majors):
         got, want, trace = run(module, form, swizzle, start=start, steps=steps)
         assert (got == want).all()
         assert trace.hazards == []
-    if majors == "KK" and swizzle > 32:  # the second k-step of a panel starts 32 bytes further right
+    if (
+        majors == "KK" and swizzle > 32
+    ):  # the second k-step of a panel starts 32 bytes further right
         got, want, _ = run(module, form, swizzle, start=(32, 40 * 1024 + 32))
         assert (got == want).all()
 
 
-@pytest.mark.parametrize("types", [("f32", "tf32", "tf32"), ("f32", "e4m3", "e5m2"), ("s32", "s8", "u8")])
+@pytest.mark.parametrize(
+    "types", [("f32", "tf32", "tf32"), ("f32", "e4m3", "e5m2"), ("s32", "s8", "u8")]
+)
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 def test_every_layout_of_other_operands(types, swizzle):
     form = Form(96, *types)
@@ -179,7 +194,9 @@ def test_tf32_ignores_thirteen_bits():
     form = Form(8, "f32", "tf32", "tf32")
     module = emulator.Module(compile_ptx(source(form), "90a"))
     rng = np.random.default_rng(5)
-    a, b = (rng.integers(1, 1 << 30, (n, 8)).astype(np.uint32) % (1 << 23) | 0x3F800000 for n in (64, 8))
+    a, b = (
+        rng.integers(1, 1 << 30, (n, 8)).astype(np.uint32) % (1 << 23) | 0x3F800000 for n in (64, 8)
+    )
     image = np.zeros(80 * 1024, np.uint8)
     at, bt = place(64, 8, 4, 128, "K", 0), place(8, 8, 4, 128, "K", 40 * 1024)
     fill(image, at, a)

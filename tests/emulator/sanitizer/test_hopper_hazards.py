@@ -85,8 +85,9 @@ extern "C" __global__ void __launch_bounds__(256) pipeline(const __grid_constant
             if (thread == 0) ARRIVE(empty + step % 2 * 8);  // stage may be filled
         }
         float* tile = reinterpret_cast<float*>(tiles + 2 * 10240);
+        const int row = thread / 32 * 16 + thread % 32 / 4;
         for (int i = 0; i < 8; ++i)
-            tile[(thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread % 4 * 2 + i % 2] = d[i];  // result
+            tile[(row + i / 2 % 2 * 8) * 16 + i / 4 * 8 + thread % 4 * 2 + i % 2] = d[i];  // result
         PROXY_FENCE();  // before the store
         asm volatile("bar.sync 1, 128;" ::: "memory");  // result is whole
         if (thread == 0) {
@@ -165,7 +166,8 @@ HAZARDS = {
     ),
     "accumulators are set after the fence": (
         "WGMMA_FENCE();  // before products",
-        "WGMMA_FENCE();  // before products\n            if (step == 0) for (int i = 0; i < 8; ++i) d[i] = 0.5f * (float)steps;  // set",
+        "WGMMA_FENCE();  // before products\n"
+        "            if (step == 0) for (int i = 0; i < 8; ++i) d[i] = 0.5f * (float)steps;  // set",
         ("missing-wgmma-fence",), ("products", "// set"), "put one before the first wgmma",
     ),
     "the wait is missing": (
@@ -281,8 +283,13 @@ DEADLOCKS = {
 
 
 def test_an_announcement_before_its_turn_is_an_error():
-    source = planted(PIPELINE, "wait(empty + step % 2 * 8, step / 2 % 2 ^ 1);  // stage is free", "")
-    with pytest.raises(emulator.ExecutionError, match="1 more arrivals .*byte 0 of barriers.* waits for 10240 bytes"):
+    source = planted(
+        PIPELINE, "wait(empty + step % 2 * 8, step / 2 % 2 ^ 1);  // stage is free", ""
+    )
+    with pytest.raises(
+        emulator.ExecutionError,
+        match=r"1 more arrivals .*byte 0 of barriers.* waits for 10240 bytes",
+    ):
         run_pipeline(source)
 
 
@@ -304,6 +311,8 @@ __device__ unsigned mapped(unsigned a, unsigned r) {
     unsigned m; asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(m) : "r"(a), "r"(r)); return m;
 }
 #define SYNC() asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory")
+#define PUT(at, value) asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(at), "r"(value) : "memory")
+#define ARRIVE_AT(b) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(b) : "memory")
 extern "C" __global__ void exchange(int* out) {
     __shared__ int box[32];
     __shared__ alignas(8) unsigned long long barrier;
@@ -311,8 +320,8 @@ extern "C" __global__ void exchange(int* out) {
     box[t] = -1;
     if (t == 0) { INIT(full, 32); INIT_FENCE(); }
     SYNC();  // boxes are empty
-    asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(mapped(shared_address(box + t), rank() ^ 1)), "r"(rank() * 100 + t) : "memory");  // into the box
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(mapped(full, rank() ^ 1)) : "memory");  // box is full
+    PUT(mapped(shared_address(box + t), rank() ^ 1), rank() * 100 + t);  // into the box
+    ARRIVE_AT(mapped(full, rank() ^ 1));  // box is full
     wait(full, 0);  // for the box
     out[blockIdx.x * 32 + t] = box[31 - t];  // look
     SYNC();  // all are done
@@ -327,7 +336,8 @@ CLUSTER_HAZARDS = {
         "SYNC();  // boxes are empty", "__syncthreads();", ("write-after-write",), ("into the box", "box[t] = -1"),
     ),
     "a block ends while its neighbour still arrives": (
-        "    wait(full, 0);  // for the box\n    out[blockIdx.x * 32 + t] = box[31 - t];  // look\n    SYNC();  // all are done\n",
+        "    wait(full, 0);  // for the box\n    out[blockIdx.x * 32 + t] = box[31 - t];  // look\n"
+        "    SYNC();  // all are done\n",
         "", ("exited-block",), ("box is full", "into the box"),
     ),
 }  # fmt: skip
