@@ -211,6 +211,23 @@ extern "C" __global__ void split_barrier(int* out) {
     asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
     out[blockIdx.x * 32 + threadIdx.x] = value * 1000 + sum;
 }
+extern "C" __global__ void rounds(int* out) {
+    __shared__ int value;
+    const int cluster = blockIdx.x / 2, count = 1 + 2 * cluster;
+    value = 0;
+    SYNC();
+    int seen = 0;
+    for (int round = 1; round <= count; ++round) {
+        if (rank() == 1 && cluster == 1)
+            for (int i = 0; i < 50; ++i) asm volatile("nanosleep.u32 10;");  // the others go ahead
+        asm volatile("st.shared::cluster.s32 [%0], %1;"
+                     :: "r"(map(shared_address(&value), rank() ^ 1)), "r"(round + 10 * (int)rank()) : "memory");
+        SYNC();
+        seen = seen * 100 + value;
+        SYNC();
+    }
+    out[blockIdx.x] = seen;
+}
 extern "C" __global__ void wrong(int what) {
     __shared__ int value;
     if (what == 0) asm volatile("barrier.cluster.wait;");
@@ -268,6 +285,14 @@ def test_arrivals_from_afar_complete_a_phase(barriers):
     out = np.zeros(32, np.int32)
     trace = barriers.launch("remote_arrivals", 4, 32, [out], cluster=4)
     assert (out == 42).all() and trace.hazards == []
+
+
+def test_clusters_go_round_by_themselves(barriers):
+    """The second cluster meets more often than the first, and one of its blocks comes late."""
+    out = np.zeros(4, np.int32)
+    trace = barriers.launch("rounds", 4, 1, [out], cluster=2)
+    assert out.tolist() == [11, 1, 111213, 10203]
+    assert trace.hazards == []
 
 
 def test_a_barrier_that_arrives_and_waits_apart(barriers):

@@ -225,6 +225,41 @@ def test_starts_that_fault_are_errors(module):
             module.launch(entry, 1, 32, args, shared_bytes=8192)
 
 
+ONE_WAITS = (
+    HEAD
+    + r"""
+extern "C" __global__ void one_waits(const int* in, int* out) {
+    __shared__ alignas(16) int tile[32];
+    __shared__ alignas(8) unsigned long long barrier;
+    const unsigned full = shared_address(&barrier);
+    tile[threadIdx.x] = -1;
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(full));
+        asm volatile("fence.proxy.async;" ::: "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(full));
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                     :: "r"(shared_address(tile)), "l"(in), "r"(full) : "memory");
+    }
+    __syncthreads();
+    if (blockIdx.x == 0) wait(full, 0);
+    for (int i = 0; i < 20; ++i) asm volatile("nanosleep.u32 10;");
+    out[blockIdx.x * 32 + threadIdx.x] = tile[threadIdx.x];
+    wait(full, 0);
+}
+"""
+)
+
+
+def test_a_copy_lands_where_somebody_waits_and_not_before():
+    out, data = np.zeros((3, 32), np.int32), np.arange(32, dtype=np.int32)
+    trace = emulator.Module(compile_ptx(ONE_WAITS, "90a")).launch("one_waits", 3, 32, [data, out])
+    assert (out[0] == data).all() and (out[1:] == -1).all()
+    assert [(h.kind, h.block) for h in trace.hazards] == [("unfinished-copy", (1, 0, 0))]
+
+
 # --- Wrong maps, and maps in the wrong place --------------------------------------------------------
 
 

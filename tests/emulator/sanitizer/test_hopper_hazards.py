@@ -149,6 +149,13 @@ HAZARDS = {
         "if (step > 1) wait(full + step % 2 * 8, step / 2 % 2 ^ 1);  // stage is free",
         ("unfinished-copy", "unfinished-read"), ("tile of", "products"), "",
     ),
+    "a stage is refilled late, but without waiting for it to be free": (
+        "wait(empty + step % 2 * 8, step / 2 % 2 ^ 1);  // stage is free",
+        "if (step > 1) for (int i = 0; i < 300; ++i) __nanosleep(9);",
+        ("write-after-read",),
+        ("tile of", "products"),
+        "arrive at an mbarrier after wgmma.wait_group",
+    ),
     "a stage is freed before its products are done": (
         "WAIT(0);  // for the products\n            if (thread == 0) ARRIVE(empty + step % 2 * 8);  // stage may be filled",
         "if (thread == 0) ARRIVE(empty + step % 2 * 8);  // stage may be filled\n"
