@@ -15,14 +15,21 @@ from emulator.machine.binder import PARAM_ADDRESS
 from emulator.machine.chunk import Chunk
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
+from emulator.machine.limits import NEVER, Limits, used_by
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
+from emulator.machine.residency import (
+    MOST_BLOCKS,
+    MULTIPROCESSORS,
+    Grid,
+    chunk_blocks,
+    resident_blocks,
+)
 from emulator.ops.table import OPCODES
 from emulator.ops.watching import Watch
 from emulator.sanitizer import DeviceMemory, Report, watch_device
 from emulator.text.program import WIDTHS, Function, Variable
 from emulator.text.ptx import parse
 
-CHUNK_THREADS = 16384  # so that an instruction's operands stay in a core's cache
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 _KINDS = {"f": "a float", "s": "a signed integer", "u": "an unsigned integer", "b": "any type"}
@@ -118,6 +125,9 @@ class Module:
         sanitize: bool = True,
         record: int = 256,
         progress: bool | None = None,
+        cooperative: bool = False,
+        max_warp_instructions: int | None = None,
+        max_seconds: float | None = None,
     ) -> Trace:
         """Runs a kernel to its end.
 
@@ -128,14 +138,18 @@ class Module:
         False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
         record: of how many warp executions to keep the addresses, for each
         instruction. progress: show progress on
-        stderr after two seconds; None means where stderr is a terminal.
+        stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident
+        together, as `grid.sync()` needs; ValueError where a GPU (`machine.residency`) could not hold them.
+        max_warp_instructions, max_seconds: LimitExceeded beyond so many, instructions counted once for each
+        warp that executes them; None is no limit.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
-        Misaligned, Deadlock, BarrierDivergence and Trap from the kernel.
+        Misaligned, Deadlock, BarrierDivergence, LimitExceeded and Trap from the kernel.
         """
         code = self.entry(entry)
+        limits = Limits(max_warp_instructions, max_seconds)
         return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), args, shared_bytes,
-                      count, sanitize, record).run(blocks, progress)  # fmt: skip
+                      count, sanitize, record, cooperative, limits).run(blocks, progress)  # fmt: skip
 
 
 def _triple(extents, what: str) -> tuple[int, int, int]:
@@ -188,10 +202,12 @@ class Launch:
     """One kernel launch; what its chunks share."""
 
     def __init__(
-        self, module, code: Code, grid, block, args, shared_bytes, count, sanitize, record
-    ):
+        self, module, code: Code, grid, block, args, shared_bytes, count, sanitize, record,
+        cooperative=False, limits=None,
+    ):  # fmt: skip
         self.module, self.code, self.grid, self.block = module, code, grid, block
-        self.counting = count
+        self.counting, self.cooperative = count, bool(cooperative)
+        self.limits = limits or Limits()
         for what, number in (("shared_bytes", shared_bytes), ("record", record)):
             if not isinstance(number, int | np.integer):
                 raise TypeError(f"{what} is an integer, not {number!r}")
@@ -220,6 +236,9 @@ class Launch:
             )
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip
+        self.workspace = 0
+        if self.cooperative:
+            self.workspace = self.space.add("the grid's workspace", np.zeros(16, np.uint8)).start
         self.report = Report() if sanitize else None
         self.device: DeviceMemory | None = None  # watches global memory
 
@@ -315,8 +334,7 @@ class Launch:
         started = time.perf_counter()
         coordinates = self._coordinates(blocks)
         self.device = self._watch(coordinates) if self.report is not None else None
-        lanes = -(-int(np.prod(self.block)) // 32) * 32
-        size = max(1, CHUNK_THREADS // lanes)
+        size = self._chunk_blocks(len(coordinates))
         show = sys.stderr.isatty() if progress is None else progress
         shown = False
         for start in range(0, len(coordinates), size):
@@ -324,6 +342,9 @@ class Launch:
             with np.errstate(all="ignore"):
                 schedule.run(chunk)
             chunk.finish()
+            if chunk.next_look < NEVER:
+                self.limits.look(chunk)
+                self.limits.spent += used_by(chunk)
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))
                 share = done / len(coordinates)
@@ -350,11 +371,29 @@ class Launch:
             self.code, self.space, self.arrays, self.report, coordinates, self.block
         )
 
-    def _coordinates(self, blocks) -> np.ndarray:
-        gx, gy, gz = self.grid
+    def _chunk_blocks(self, blocks: int) -> int:
+        """How many blocks run together."""
+        threads = int(np.prod(self.block))
+        self.block_count, self.together = blocks, self.cooperative or self.code.pointers.waits
+        most = resident_blocks(threads, self.shared_bytes)
+        if self.cooperative and blocks > most:
+            raise ValueError(
+                f"a cooperative launch needs all blocks resident at once: {blocks} blocks of {threads} threads and "
+                f"{self.shared_bytes} bytes of shared memory are more than the {most} that a GPU of "
+                f"{MULTIPROCESSORS} multiprocessors holds"
+            )
+        size = chunk_blocks(threads, self.shared_bytes, self.code.local_bytes, self.together)
+        return min(size, blocks)
+
+    def _coordinates(self, blocks) -> np.ndarray | Grid:
         if blocks is None:
-            index = np.arange(gx * gy * gz)
-            return np.stack([index % gx, index // gx % gy, index // (gx * gy)], axis=1)
+            grid = Grid(self.grid)
+            if np.prod([float(extent) for extent in self.grid]) > MOST_BLOCKS:
+                raise ValueError(
+                    f"grid {self.grid} has more than {MOST_BLOCKS} blocks, which would take years here; "
+                    "name a few of them with blocks="
+                )
+            return grid
         if isinstance(blocks, str) or not isinstance(blocks, Iterable):
             raise TypeError(f"blocks is a list of blocks, [(x, y, z), ...], not {blocks!r}")
         chosen = np.array([_coordinate(block) for block in blocks], np.int64).reshape(-1, 3)

@@ -105,7 +105,7 @@ def watch_global(m, ins, address, mask, width: int, kind: str, values=None) -> N
         m.device.access(ins, address, mask, width, kind, values)
 
 
-def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
+def count(m, ins, name: str, address, mask, width: int, kind: str, values=None) -> None:
     """Counts and watches an access. Stores to global memory are watched before they happen: `watch_global`."""
     if name == "global":
         if kind != "store":
@@ -118,4 +118,4 @@ def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
             if kind != "store":
                 m.sanitizer.read(address, mask, width, ins, strong)
             if kind != "load":
-                m.sanitizer.write(address, mask, width, ins, strong)
+                m.sanitizer.write(address, mask, width, ins, strong, values)

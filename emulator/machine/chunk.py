@@ -13,7 +13,7 @@ from emulator.counts.trace import Sample
 from emulator.counts.wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
 from emulator.errors import ExecutionError
 from emulator.machine.code import Code
-from emulator.machine.memory import Globals, Rows
+from emulator.machine.memory import RESERVED_BYTES, Globals, Rows, reserved_start
 from emulator.machine.specials import special
 from emulator.machine.values import Pattern, Value, merge
 
@@ -46,13 +46,18 @@ class Chunk:
         self.params = launch.params
         self.keep, self.active = 0, self.B * self.threads
         self.clock, self.changes, self.spun = 0, 0, False
+        self.first, self.next_look = first, launch.limits.first_look
         self.nowhere = Pattern(np.zeros((1, 1), np.int64), 0, 0)
         self.everyone = np.zeros((self.B, self.T), bool)
         self.everyone[:, : self.threads] = True
         self.alive = None if self.threads == self.T else self.everyone
         self.alive_count = self.active
         shared_row = np.arange(self.B)[:, None]
-        self.shared = Rows("shared", shared_row, self.B, launch.shared_bytes)
+        size = launch.shared_bytes
+        self.reserved_start = reserved_start(size)
+        if code.reserved:
+            size = self.reserved_start + RESERVED_BYTES
+        self.shared = Rows("shared", shared_row, self.B, size)
         self.local = Rows("local", np.arange(self.B * self.T).reshape(self.B, self.T), self.B * self.T,
                           code.local_bytes) if code.local_bytes else None  # fmt: skip
         self.globals = Globals(launch.space)

@@ -44,3 +44,5 @@ class Code:
     local_bytes: int
     params: list[tuple[str, int, int, str]]  # name, offset, size, type
     pointers: Pointers
+    reserved: bool  # asks for the part of shared memory that is the system's
+    asks_for_grid: bool  # asks for a grid's workspace, which cooperative launches have

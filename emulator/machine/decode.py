@@ -63,11 +63,12 @@ def decode(
         raw.append(touched)
     _liveness(blocks, flows)
     watch(blocks, raw, names, watching, opcodes)
-    pointers = find_pointers(raw, names)
+    pointers = find_pointers(raw, names, blocks)
     shared = {name: at for name, (space, at) in names.symbols.items() if space == "shared"}
     return Code(
         function, blocks, graph.order, names.widths, names.names, instructions,
         names.shared_static, shared, names.local_bytes, names.params, pointers,
+        names.reserved, names.asks_for_grid,
     )  # fmt: skip
 
 

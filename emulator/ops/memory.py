@@ -119,7 +119,7 @@ def st(ins, bind):
             if name == "global":
                 watch_global(m, ins, where, here, width, "store", values)
             deliver(m, memory, where, here, dtype, values, ins)
-            count(m, ins, name, where, here, width, "store")
+            count(m, ins, name, where, here, width, "store", values)
         m.changes += 1
 
     return step

@@ -29,6 +29,7 @@ from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, wh
 
 KIND = "global-race"
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_FLAGS = 8  # different places of one strong access that may carry order between warps
 _TO_OTHERS = {"release", "acq_rel"}
 
 
@@ -289,6 +290,7 @@ class DeviceShadow:
         warp = who // 32 - self.first * (m.T // 32)  # of the chunk
         warps = np.zeros(m.W, bool)
         warps[warp] = True
+        self._flags(granule, warp, kind)
         earlier = memory.flags[granule]
         if kind != "load":
             warps = warps.reshape(m.B, -1)
@@ -307,6 +309,16 @@ class DeviceShadow:
             ]  # by several warps at once, one after the other
             earlier = np.where(np.isin(granule, shared), memory.base + now, earlier)
         np.maximum.at(self.acquired.reshape(-1), warp, earlier)
+
+    def _flags(self, granule, warp, kind) -> None:
+        """Order between the warps of a block, through the few places that a strong access names."""
+        named = np.unique(granule)
+        if len(named) <= _FLAGS:
+            for flag in named.tolist():
+                warps = np.zeros(self.chunk.W, bool)
+                warps[warp[granule == flag]] = True
+                warps = warps.reshape(self.chunk.B, -1)
+                self.order.flag(("global", flag), warps, True, kind != "load")
 
     def joined(self, warps) -> None:
         """These warps, (blocks, warps) bool, met: each knows what any of them does."""
