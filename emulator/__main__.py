@@ -1,4 +1,4 @@
-"""Command line: `python -m emulator run file.ptx ...` and `python -m emulator bench`."""
+"""Command line: `python -m emulator run file.ptx ...`, `bench` and `opcodes`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from emulator import bench
 from emulator.counts.trace import Trace
 from emulator.errors import EmulatorError
 from emulator.module import Module
+from emulator.ops.table import coverage
 
 DTYPES = {
     **{f"{kind}{bits}": f"{'iu'[kind == 'u']}{bits // 8}" for kind in "us" for bits in (8, 16, 32, 64)},
@@ -202,6 +203,13 @@ def main(words: list[str] | None = None) -> int:
         return 0
 
     two.set_defaults(do=do_bench)
+    three = commands.add_parser("opcodes", help="list what is executed, as in the README")
+
+    def do_opcodes(options: argparse.Namespace) -> int:
+        print(coverage())
+        return 0
+
+    three.set_defaults(do=do_opcodes)
     options = parser.parse_args(words)
     try:
         return options.do(options)

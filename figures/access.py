@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.counts.sectors import SECTOR_BYTES
 from emulator.counts.wavefronts import (
     KINDS,
-    SECTOR_BYTES,
     shared_wavefronts,
     shared_wavefronts_ideal,
 )
@@ -22,7 +22,7 @@ _SET_LANES = {1: 32, 2: 32, 4: 32, 8: 16, 16: 8}
 class Access:
     """What one warp asks of memory with one instruction.
 
-    addresses: 32 byte addresses, -1 where a lane is inactive. width: bytes a lane. kind: as in `emulator.wavefronts`.
+    addresses: 32 byte addresses, -1 where a lane is inactive. width: bytes a lane. kind: as in `emulator.counts.wavefronts`.
     matrices: how many 8x8 matrices an `ldmatrix` or `stmatrix` moves.
     """
 
@@ -154,7 +154,7 @@ def as_access(value, width: int = 4, kind: str = "load") -> Access:
 
 
 def _recorded(access) -> Access:
-    """From an `emulator.trace.Access`."""
+    """From an `emulator.Access`."""
     active = np.asarray(access.active, bool)
     kind = access.kind if access.kind in KINDS else "store"  # atomics are served as stores are
     matrices = 4

@@ -36,7 +36,7 @@ class BarrierState:
         self.expected = np.zeros(chunk.B, np.int64)  # threads, 0 for all of the block
         self.handlers: dict[int, Handler] = {}
 
-    def wait(self, chunk: Chunk, block: CodeBlock, lanes: np.ndarray) -> None:
+    def wait(self, block: CodeBlock, lanes: np.ndarray) -> None:
         there = self.standing.get(block.index)
         self.standing[block.index] = lanes if there is None else there | lanes
         self.handlers[block.index] = block.head_step

@@ -1,13 +1,12 @@
 """What a factory asks for: getters and setters of one instruction's operands.
 
-**How an opcode is added.** A table maps the first word of an opcode (`"shfl"`, `"mma"`, `"cp"`) to a
-*factory*, called once for each instruction that starts with it:
+A row of an opcode table (`text.rows`) names a *factory*, called once for each instruction that fits it:
 
     def factory(ins: program.Instruction, bind: Binder) -> step
     def step(m: chunk.Chunk, mask: np.ndarray | None) -> None
 
-The words that may follow the opcode stand in `text.modifiers.FORMS`; what is not there is refused before.
-The factory looks at `ins.parts` and `ins.operands`, raises `bind.unsupported()` for what it does not
+Its modifiers and the number of its operands have been checked. The factory looks at `ins.parts` and
+`ins.operands`, raises `bind.unsupported()` for what it does not
 have, and asks `bind` for getters of its sources and setters of its destinations (this is also how the
 machine learns which registers the instruction reads and writes). The step runs the instruction for a
 whole chunk: `m.B` blocks of `m.T` threads, `m.W = m.B * m.T // 32` warps. `mask` is None when every
@@ -20,6 +19,7 @@ lane takes part, else a (B, T) bool array; guards (`@p`) are already in it. A ge
     bind.predicate(op)        -> bool | ndarray of bool
     bind.lanes([ops], dtype)  -> ndarray (len(ops), W, 32): registers by warp, for tensor-core fragments
     bind.address(op, space)   -> int | Affine: the address, [base + offset], in the space's own terms
+    bind.pair(op)             -> the two registers of `d|p`, the second `_` where there is one
     bind.put(op)              -> setter for any register value; arrays of shape (1, 1) become ints
     bind.put_lanes([ops])     -> setter that takes (len(ops), W, 32), 4-byte elements
     bind.pure(dst, f, *gets)  -> the step `dst = f(*values)`, for instructions without side effects
@@ -60,7 +60,6 @@ from emulator.text.program import (
     Reg,
     Special,
     Symbol,
-    Vector,
 )
 
 PARAM_ADDRESS = 0x1_0000_0000  # where the kernel's parameters are mapped
@@ -108,6 +107,20 @@ class Binder:
         self.values |= 1 << slot
         return lambda m: m.regs[slot]
 
+    def _number(self, register: Reg):
+        """(get, bytes) of a register that is not a predicate."""
+        get, held = self.read(register), self.width(register)
+        if not held:
+            raise self.error(f"{register.name} is a predicate, not a number")
+        return get, held
+
+    def _truth(self, register: Reg):
+        """get of a register that is a predicate."""
+        get = self.read(register)
+        if self.width(register):
+            raise self.error(f"{register.name} is not a predicate")
+        return get
+
     def symbol(self, operand: Symbol) -> tuple[str, int]:
         """(space, address in that space) of a variable."""
         found = self.names.symbols.get(operand.name)
@@ -151,7 +164,7 @@ class Binder:
         """get(m) -> int | Affine: the operand as an integer of type `kind`, modulo its width."""
         width, _ = _INTEGER[kind]
         if isinstance(operand, Reg):
-            get, held = self.read(operand), self.width(operand)
+            get, held = self._number(operand)
             mask = (1 << 8 * width) - 1
 
             def read(m):
@@ -178,7 +191,7 @@ class Binder:
         """get(m) -> ndarray of `dtype`, broadcastable to (B, T): the low bits of the register."""
         dtype = np.dtype(dtype)
         if isinstance(operand, Reg):
-            get, held = self.read(operand), self.width(operand)
+            get, held = self._number(operand)
             if held == dtype.itemsize:
 
                 def read(m):
@@ -200,12 +213,12 @@ class Binder:
     def predicate(self, operand):
         """get(m) -> bool | ndarray of bool."""
         if isinstance(operand, Not):
-            get = self.read(operand.item)
+            get = self._truth(operand.item)
             return lambda m: _inverse(get(m))
         if isinstance(operand, Imm):
             constant = bool(operand.value)
             return lambda m: constant
-        get = self.read(operand)
+        get = self._truth(operand)
 
         def read(m):
             found = get(m)
@@ -262,15 +275,19 @@ class Binder:
         """The registers of `d|p`; for a lone `d` the second is the sink."""
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, SINK)
 
+    def _written(self, operand) -> tuple[int, int]:
+        """(slot, its bit) of a register that the instruction writes."""
+        if not isinstance(operand, Reg):
+            raise self.error("the destination is not a register")
+        slot = self.names.slot(operand)
+        self.defs |= 1 << slot
+        return slot, 1 << slot
+
     def put(self, operand):
         """put(m, value, mask): writes a register; other lanes keep what they had if anyone may still read it."""
         if operand == SINK:
             return lambda m, value, mask: None
-        if isinstance(operand, Vector) or not isinstance(operand, Reg):
-            raise self.error(f"{operand} is not a destination")
-        slot = self.names.slot(operand)
-        bit = 1 << slot
-        self.defs |= bit
+        slot, bit = self._written(operand)
 
         def put(m, value, mask):
             if type(value) is np.ndarray and value.size == 1:
@@ -295,9 +312,7 @@ class Binder:
         """The step `destination = function(*values)`."""
         if destination == SINK:
             return lambda m, mask: None
-        slot = self.names.slot(destination)
-        bit = 1 << slot
-        self.defs |= bit
+        slot, bit = self._written(destination)
         if len(gets) == 1:
             (a,) = gets
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from emulator import sanitizer
+from emulator.counts.sectors import global_sectors
 from emulator.counts.trace import Sample
-from emulator.counts.wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
+from emulator.counts.wavefronts import shared_wavefronts, shared_wavefronts_ideal
 from emulator.errors import ExecutionError
 from emulator.machine.code import Code
 from emulator.machine.memory import RESERVED_BYTES, Globals, Rows, reserved_start

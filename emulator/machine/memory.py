@@ -129,7 +129,7 @@ class Rows:
             lo, hi = address.lo, address.hi
         if lo < 0 or hi + total > self.size:
             if mask is not None:
-                narrowed = _among(address, mask, m)
+                narrowed = _among(address, mask)
                 if narrowed is not address:
                     return self.places(m, narrowed, mask, element, total, instruction)
             out_of_bounds(m, address, mask, total, instruction, self)
@@ -166,7 +166,7 @@ class Globals:
             buffer = self.last = self.space.find(lo)
         if buffer is None or hi + total > buffer.end:
             if mask is not None:
-                narrowed = _among(address, mask, m)
+                narrowed = _among(address, mask)
                 if narrowed is not address:
                     return self.places(m, narrowed, mask, element, total, instruction)
             return self.split(m, address, mask, element, total, instruction)
@@ -213,7 +213,7 @@ def aligned(pattern: Pattern, width: int) -> bool:
     return not bits & (width - 1)
 
 
-def _among(address, mask: np.ndarray, m):
+def _among(address, mask: np.ndarray):
     """The same addresses with every inactive lane moved to where the first active lane points."""
     if type(address) is int:
         return address
@@ -242,7 +242,7 @@ def out_of_bounds(m, address, mask, total, instruction, space) -> None:
         for buffer in starts:
             inside |= (lanes >= buffer.start) & (lanes + total <= buffer.end)
         bad = active & ~inside
-    block, thread, where = _first(m, bad, lanes)
+    block, thread, where = _first(bad, lanes)
     if isinstance(space, Rows):
         text = f"{space.name} memory has {space.size} bytes here"
         shown = where
@@ -259,7 +259,7 @@ def misaligned(m, address, mask, total, instruction) -> None:
     bad = active & (lanes % total != 0)
     if not bad.any():
         return
-    block, thread, where = _first(m, bad, lanes)
+    block, thread, where = _first(bad, lanes)
     raise Misaligned(
         f"{_verb(instruction)} {total} bytes at address {where:#x}, which is not a multiple of {total}",
         **m.place_of(instruction, block, thread), address=where,
@@ -271,6 +271,6 @@ def _verb(instruction) -> str:
     return {"st": "writes", "ld": "reads", "ldu": "reads"}.get(root, f"{root} accesses")
 
 
-def _first(m, bad: np.ndarray, lanes: np.ndarray) -> tuple[int, int, int]:
+def _first(bad: np.ndarray, lanes: np.ndarray) -> tuple[int, int, int]:
     block, thread = np.unravel_index(int(bad.reshape(-1).argmax()), bad.shape)
     return int(block), int(thread), int(lanes[block, thread])

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ROUNDINGS = ("rn", "rz", "rm", "rp")
-
 
 @dataclass(frozen=True)
 class Format:

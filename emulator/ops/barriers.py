@@ -63,7 +63,7 @@ class Barrier:
                 if m.sanitizer is not None:
                     m.sanitizer.barrier_arrive(value, here)
             else:
-                state.wait(m, block, here)
+                state.wait(block, here)
         if self.kind == "arrive":
             m.stand(block.targets[0], group)
         for value in np.unique(numbers[lanes]).tolist():

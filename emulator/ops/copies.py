@@ -161,14 +161,14 @@ def _read(m, address, mask, dtype: np.dtype, size, ins):
         for i in range(width - 1):
             here = part & (size > i)
             if here.any():
-                at = _shifted(m, address, i)
+                at = _shifted(address, i)
                 octet = _fetch(m, at, here, np.dtype(np.uint8), ins)
                 octets[..., i][here] = np.broadcast_to(octet, (m.B, m.T))[here]
     reading = whole | part
     return data, reading if reading.any() else False
 
 
-def _shifted(m, address, by: int):
+def _shifted(address, by: int):
     if type(address) is int:
         return address + by
     return Affine(address.pattern, address.offset + by)

@@ -33,21 +33,38 @@ class Family:
 
 
 FAMILIES = (
-    Family("integer", integer.OPCODES, "16 to 64 bits, pairs of 16; saturation, carries"),
-    Family("bits", bits.OPCODES),
     Family(
-        "floating point",
-        floating.OPCODES,
-        "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu",
+        "integer",
+        integer.OPCODES,
+        "16 to 64 bits, lo, hi and wide; sat, relu, pairs of 16; carries",
     ),
-    Family("comparison, selection", select.OPCODES, "both destinations; and, or, xor"),
-    Family("movement", merged(moves.OPCODES, memory.OPCODES), "all spaces, v2 v4 v8, cache hints"),
-    Family("atomics", atomics.OPCODES, "all operations and types, vectors, global and shared"),
-    Family("warp", warp.OPCODES, "bar.warp; clusters of one block"),
-    Family("block", merged(barriers.OPCODES, memory.FENCES), "numbers and counts of threads"),
-    Family("tensor cores", tensor.OPCODES),
+    Family("bits", bits.OPCODES, "16 to 64 bits; and, or, xor, not of predicates"),
+    Family(
+        "floating point, conversion",
+        floating.OPCODES,
+        "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu; cvt among all "
+        "integers and f16, bf16, tf32, f32, f64; cvt.pack",
+    ),
+    Family("comparison, selection", select.OPCODES, "both destinations; with and, or, xor"),
+    Family(
+        "movement",
+        merged(moves.OPCODES, memory.OPCODES),
+        "packing and unpacking; all spaces, v2, v4, v8, cache hints",
+    ),
+    Family(
+        "atomics",
+        atomics.OPCODES,
+        "add, min, max, and, or, xor, exch, cas, inc, dec; all types, vectors, global and shared",
+    ),
+    Family("warp", warp.OPCODES, "bar.warp; barrier.cluster for clusters of one block"),
+    Family(
+        "block",
+        merged(barriers.OPCODES, memory.FENCES),
+        "sync, arrive, red; numbered, and for a number of threads",
+    ),
+    Family("tensor cores", tensor.OPCODES, "8x8 matrices of 16 bits; f16, bf16, tf32, f64, s8, u8"),
     Family("asynchronous copies", merged(copies.OPCODES, mbarrier.OPCODES), "cp.async"),
-    Family("control", control.OPCODES, "functions are inlined; device-side assert"),
+    Family("control", control.OPCODES, "calls are inlined; device-side assert"),
     Family("output", printing.OPCODES, "what printf calls"),
 )
 
@@ -55,7 +72,7 @@ OPCODES: Table = merged(*(family.opcodes for family in FAMILIES))
 
 
 def coverage() -> str:
-    """The README's table of instructions."""
+    """The README's table of instructions; `python -m emulator opcodes` prints it."""
     lines = ["| family | instructions | with |", "|---|---|---|"]
     for family in FAMILIES:
         lines.append(f"| {family.title} | {' '.join(family.opcodes)} | {family.note} |")

@@ -163,7 +163,6 @@ class Program:
     target: str
     functions: dict[str, Function]
     variables: dict[str, Variable]
-    instruction_count: int
     declared: frozenset[str] = field(
         default_factory=frozenset
     )  # functions without a body (vprintf, malloc)

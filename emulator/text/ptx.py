@@ -76,7 +76,6 @@ class _Parser(Declarations):
             self.target,
             self.functions,
             self.variables,
-            self.count,
             frozenset(self.declared),
         )
 

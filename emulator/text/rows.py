@@ -53,8 +53,10 @@ def row_of(table: Table, ins: Instruction) -> Row | None:
         raise Unsupported(f"{ins.opcode} is not supported{why}", ins.line, ins.text)
     row, count = forms[form], len(ins.operands)
     if row.operands and count not in row.operands:
-        takes = " or ".join(map(str, row.operands))
-        raise PtxError(f"{ins.opcode} takes {takes} operands, not {count}", ins.line, ins.text)
+        takes = " or ".join(map(str, row.operands)) + (
+            " operand" if row.operands == (1,) else " operands"
+        )
+        raise PtxError(f"{ins.opcode} takes {takes}, not {count}", ins.line, ins.text)
     return row
 
 

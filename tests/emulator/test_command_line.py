@@ -59,3 +59,8 @@ def test_arguments():
     assert (argument("f32[8]=random:3") == argument("f32[8]=random:3")).all()
     with pytest.raises(ValueError, match="expected TYPE=VALUE"):
         argument("quad=1")
+
+
+def test_opcodes_prints_what_the_readme_shows(capsys):
+    assert main(["opcodes"]) == 0
+    assert "| bits | and or xor not" in capsys.readouterr().out

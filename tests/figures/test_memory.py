@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import figures
+from emulator.counts.sectors import global_sectors
 from emulator.counts.trace import Access as Recorded
-from emulator.counts.wavefronts import global_sectors, shared_wavefronts
+from emulator.counts.wavefronts import shared_wavefronts
 from figures.access import as_access
 
 LANES = np.arange(32)

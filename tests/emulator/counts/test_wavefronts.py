@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emulator.counts.wavefronts import global_sectors, shared_wavefronts, shared_wavefronts_ideal
+from emulator.counts.sectors import global_sectors
+from emulator.counts.wavefronts import shared_wavefronts, shared_wavefronts_ideal
 
 DATA = Path(__file__).parents[2] / "data" / "h100_single_accesses.json"
 ROWS = json.loads(DATA.read_text())["rows"]

@@ -212,3 +212,41 @@ def test_a_modifier_that_may_not_be_left_out_is_asked_for(line, needs):
     with pytest.raises(emulator.Unsupported, match="line 6") as refused:
         decode(line)
     assert f"{line.split('.')[0]} needs one of {needs}" in str(refused.value)
+
+
+OPERANDS = (
+    "%r1", "%p", "%d1", "%h1", "%f1", "5", "1.5", "[%d1]", "{%r1,%r2}", "_", "%tid.x", "%r1|%p",
+    "!%p", "undefined", "(%r1)", "[%tid.x]", "[5]", "[undefined]",
+)  # fmt: skip
+
+
+def test_operands_of_another_kind_are_refused_or_taken_but_never_break_the_decoder():
+    refused = 0
+    for line in {right for right, *_ in TYPOS if ";" not in right}:
+        opcode, *rest = line.split(" ", 1)
+        operands = re.findall(r"\{[^}]*\}|[^,\s]+", rest[0]) if rest else []
+        for at in range(len(operands)):
+            for other in OPERANDS:
+                try:
+                    decode(f"{opcode} {', '.join([*operands[:at], other, *operands[at + 1 :]])}")
+                except emulator.EmulatorError as problem:
+                    assert "PTX line 6" in str(problem)
+                    refused += 1
+    assert refused > 1000
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("add.s32 %r1, %p, %r2", "%p is a predicate, not a number"),
+        ("fma.rn.f32 %f1, %f2, %f3, %p", "%p is a predicate, not a number"),
+        ("selp.b32 %r1, %r2, %r3, %r4", "%r4 is not a predicate"),
+        ("setp.lt.and.s32 %p, %r1, %r2, !%r3", "%r3 is not a predicate"),
+        ("add.s32 5, %r1, %r2", "the destination is not a register"),
+        ("mov.u32 [%d1], %r1", "the destination is not a register"),
+        ("shfl.sync.idx.b32 5|%p, %r2, 1, 31, -1", "the destination is not a register"),
+    ],
+)
+def test_what_an_operand_is_not_is_said(line, said):
+    with pytest.raises(emulator.PtxError, match=re.escape(said)):
+        decode(line)
