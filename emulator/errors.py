@@ -85,5 +85,9 @@ class BarrierDivergence(Deadlock):
     """Threads of one warp wait at different barriers, or a barrier that some of its threads never reach."""
 
 
+class LimitExceeded(Deadlock):
+    """A budget that the launch was given is spent. `.waiting` lists where each warp stands, as text."""
+
+
 class Trap(ExecutionError):
     """The program executed `trap` (a failed device-side assertion, for example)."""

@@ -19,14 +19,22 @@ from emulator.machine.cluster import MAX_BLOCKS
 from emulator.machine.cluster import coordinates as cluster_order
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
+from emulator.machine.limits import NEVER, Limits, used_by
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
+from emulator.machine.residency import (
+    MOST_BLOCKS,
+    MULTIPROCESSORS,
+    Grid,
+    chunk_blocks,
+    resident_blocks,
+)
 from emulator.machine.tensor_map import TensorMap
 from emulator.ops.table import OPCODES
-from emulator.sanitizer import Report
+from emulator.ops.watching import Watch
+from emulator.sanitizer import DeviceMemory, Report, watch_device
 from emulator.text.program import WIDTHS, Function, Variable
 from emulator.text.ptx import parse
 
-CHUNK_THREADS = 16384  # so that an instruction's operands stay in a core's cache
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 _KINDS = {"f": "a float", "s": "a signed integer", "u": "an unsigned integer", "b": "any type"}
@@ -104,7 +112,7 @@ class Module:
 
     def _decode(self, function: Function) -> Code:
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return decode(self.program, function, addresses, OPCODES)
+        return decode(self.program, function, addresses, OPCODES, Watch)
 
     def launch(
         self,
@@ -120,6 +128,9 @@ class Module:
         sanitize: bool = True,
         record: int = 256,
         progress: bool | None = None,
+        cooperative: bool = False,
+        max_warp_instructions: int | None = None,
+        max_seconds: float | None = None,
     ) -> Trace:
         """Runs a kernel to its end.
 
@@ -133,16 +144,20 @@ class Module:
         False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
         record: of how many warp executions to keep the addresses, for each
         instruction. progress: show progress on
-        stderr after two seconds; None means where stderr is a terminal.
+        stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident
+        together, as `grid.sync()` needs; ValueError where a GPU (`machine.residency`) could not hold them.
+        max_warp_instructions, max_seconds: LimitExceeded beyond so many, instructions counted once for each
+        warp that executes them; None is no limit.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
-        Misaligned, Deadlock, BarrierDivergence and Trap from the kernel.
+        Misaligned, Deadlock, BarrierDivergence, LimitExceeded and Trap from the kernel.
         """
         code = self.entry(entry)
+        limits = Limits(max_warp_instructions, max_seconds)
         if cluster is not None:
             cluster = _triple(cluster, "cluster")
-        return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), cluster, args,
-                      shared_bytes, count, sanitize, record).run(blocks, progress)  # fmt: skip
+        return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), cluster, args, shared_bytes,
+                      count, sanitize, record, cooperative, limits).run(blocks, progress)  # fmt: skip
 
 
 def _triple(extents, what: str) -> tuple[int, int, int]:
@@ -195,12 +210,14 @@ class Launch:
     """One kernel launch; what its chunks share."""
 
     def __init__(
-        self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record
-    ):
+        self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
+        cooperative=False, limits=None,
+    ):  # fmt: skip
         self.module, self.code, self.grid, self.block = module, code, grid, block
         self.cluster = self._check_cluster(cluster)
         self.tensor_maps: list[Mapped] = []
-        self.counting = count
+        self.counting, self.cooperative = count, bool(cooperative)
+        self.limits = limits or Limits()
         for what, number in (("shared_bytes", shared_bytes), ("record", record)):
             if not isinstance(number, int | np.integer):
                 raise TypeError(f"{what} is an integer, not {number!r}")
@@ -229,7 +246,11 @@ class Launch:
             )
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip
+        self.workspace = 0
+        if self.cooperative:
+            self.workspace = self.space.add("the grid's workspace", np.zeros(16, np.uint8)).start
         self.report = Report() if sanitize else None
+        self.device: DeviceMemory | None = None  # watches global memory
 
     def _check_cluster(self, given) -> tuple[int, int, int]:
         """The extents of a cluster in blocks. ValueError for one that cannot be launched."""
@@ -284,6 +305,7 @@ class Launch:
             )
         data = bytearray(max((offset + size for _, offset, size, _ in params), default=0))
         mapped: list[tuple[np.ndarray, Buffer]] = []
+        self.arrays: dict[int, Buffer] = {}  # parameter -> the array that was given for it
         for number, (arg, (name, offset, size, kind)) in enumerate(zip(args, params, strict=True)):
             data[offset : offset + size] = self._argument(number, arg, name, size, kind, mapped)
         return bytes(data)
@@ -304,7 +326,9 @@ class Launch:
                 )
             if not arg.flags.writeable:
                 raise ValueError(f"{where}: this array is read-only; pass a copy")
-            return self._buffer(number, arg, mapped).start.to_bytes(8, "little")
+            buffer = self._buffer(number, arg, mapped)
+            self.arrays[number] = buffer
+            return buffer.start.to_bytes(8, "little")
         if arg is None:
             arg = np.uint64(0)
         if isinstance(arg, bytes | bytearray | np.generic):
@@ -365,13 +389,12 @@ class Launch:
     def run(self, blocks, progress) -> Trace:
         started = time.perf_counter()
         coordinates = self._coordinates(blocks)
-        lanes = -(-int(np.prod(self.block)) // 32) * 32
-        together = math.prod(self.cluster)
-        size = max(1, CHUNK_THREADS // (lanes * together)) * together
+        self.device = self._watch(coordinates) if self.report is not None else None
+        size = self._chunk_blocks(len(coordinates))
         show = sys.stderr.isatty() if progress is None else progress
         shown = False
         for start in range(0, len(coordinates), size):
-            chunk = Chunk(self, self.code, coordinates[start : start + size], start == 0)
+            chunk = Chunk(self, self.code, coordinates[start : start + size], start)
             try:
                 with np.errstate(all="ignore"):
                     schedule.run(chunk)
@@ -381,6 +404,9 @@ class Launch:
                 for hazard in problem.hazards[:3]:
                     problem.add_note(f"before that: {hazard}")
                 raise
+            if chunk.next_look < NEVER:
+                self.limits.look(chunk)
+                self.limits.spent += used_by(chunk)
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))
                 share = done / len(coordinates)
@@ -401,10 +427,36 @@ class Launch:
             [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
         )  # fmt: skip
 
-    def _coordinates(self, blocks) -> np.ndarray:
-        everywhere = cluster_order(self.grid, self.cluster)
+    def _watch(self, coordinates) -> DeviceMemory | None:
+        """The shadow of the buffers that the kernel may write, if it may write any."""
+        return watch_device(
+            self.code, self.space, self.arrays, self.report, coordinates, self.block
+        )
+
+    def _chunk_blocks(self, blocks: int) -> int:
+        """How many blocks run together."""
+        threads = int(np.prod(self.block))
+        self.block_count, self.together = blocks, self.cooperative or self.code.pointers.waits
+        most = resident_blocks(threads, self.shared_bytes)
+        if self.cooperative and blocks > most:
+            raise ValueError(
+                f"a cooperative launch needs all blocks resident at once: {blocks} blocks of {threads} threads and "
+                f"{self.shared_bytes} bytes of shared memory are more than the {most} that a GPU of "
+                f"{MULTIPROCESSORS} multiprocessors holds"
+            )
+        size = chunk_blocks(threads, self.shared_bytes, self.code.local_bytes, self.together)
+        cluster = math.prod(self.cluster)
+        return min(max(size // cluster, 1) * cluster, blocks)
+
+    def _coordinates(self, blocks) -> np.ndarray | Grid:
         if blocks is None:
-            return everywhere
+            grid = Grid(self.grid)
+            if np.prod([float(extent) for extent in self.grid]) > MOST_BLOCKS:
+                raise ValueError(
+                    f"grid {self.grid} has more than {MOST_BLOCKS} blocks, which would take years here; "
+                    "name a few of them with blocks="
+                )
+            return grid if math.prod(self.cluster) == 1 else cluster_order(self.grid, self.cluster)
         if isinstance(blocks, str) or not isinstance(blocks, Iterable):
             raise TypeError(f"blocks is a list of blocks, [(x, y, z), ...], not {blocks!r}")
         chosen = np.array([_coordinate(block) for block in blocks], np.int64).reshape(-1, 3)
@@ -418,7 +470,7 @@ class Launch:
         if together == 1:
             return chosen
         wanted = {tuple(block) for block in chosen.tolist()}
-        clusters = everywhere.reshape(-1, together, 3).tolist()
+        clusters = cluster_order(self.grid, self.cluster).reshape(-1, together, 3).tolist()
         picked = [c for c in clusters if wanted.intersection(map(tuple, c))]
         if len(picked) * together != len(chosen):
             raise ValueError(f"blocks: {chosen.tolist()} are not whole clusters of {self.cluster}")

@@ -119,8 +119,17 @@ def deliver(m, memory, address, mask, dtype: np.dtype, values: list[np.ndarray],
                 target[picked] = np.broadcast_to(value, shape)[place.mask]
 
 
-def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
+def watch_global(m, ins, address, mask, width: int, kind: str, values=None) -> None:
+    """Tells the sanitizer of an access to global memory; see `sanitizer.device.DeviceShadow.access`."""
+    if m.device is not None and ins.index in m.device.watched:
+        m.device.access(ins, address, mask, width, kind, values)
+
+
+def count(m, ins, name: str, address, mask, width: int, kind: str, values=None) -> None:
+    """Counts and watches an access. Stores to global memory are watched before they happen: `watch_global`."""
     if name == "global":
+        if kind != "store":
+            watch_global(m, ins, address, mask, width, kind)
         m.count_global(ins, address, mask, width, kind)
     elif name == "shared":
         m.count_shared(ins, address, mask, width, kind)
@@ -129,6 +138,6 @@ def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
             if kind != "store":
                 m.sanitizer.read(address, mask, width, ins, strong)
             if kind != "load":
-                m.sanitizer.write(address, mask, width, ins, strong)
+                m.sanitizer.write(address, mask, width, ins, strong, values)
     elif name == "cluster":
         m.count_cluster(ins, address, mask, width, kind)

@@ -76,7 +76,7 @@ class Binder:
 
     def __init__(self, names: Names, ins: Instruction):
         self.names, self.ins = names, ins
-        self.uses = self.defs = self.partial = 0
+        self.uses = self.values = self.addresses = self.defs = self.partial = 0
         if ins.guard:
             self.uses |= 1 << names.slot(ins.guard[0])
 
@@ -104,6 +104,7 @@ class Binder:
             raise self.error(f"expected a register, found {register}")
         slot = self.names.slot(register)
         self.uses |= 1 << slot
+        self.values |= 1 << slot
         return lambda m: m.regs[slot]
 
     def _number(self, register: Reg):
@@ -247,8 +248,9 @@ class Binder:
             raise self.error("expected an address in brackets")
         base, offset = operand.base, operand.offset
         if isinstance(base, Reg):
-            width = self.width(base)
+            width, values = self.width(base), self.values
             get = self.integer(base, f"u{8 * width}")
+            self.values, self.addresses = values, self.addresses | 1 << self.names.slot(base)
             if width == 8:
                 if not offset:
                     return get

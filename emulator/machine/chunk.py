@@ -15,7 +15,7 @@ from emulator.counts.wavefronts import shared_wavefronts, shared_wavefronts_idea
 from emulator.errors import ExecutionError
 from emulator.machine.cluster import REMOTE, ClusterShared, owners
 from emulator.machine.code import Code
-from emulator.machine.memory import Globals, Rows
+from emulator.machine.memory import RESERVED_BYTES, Globals, Rows, reserved_start
 from emulator.machine.specials import special
 from emulator.machine.values import Pattern, Value, merge
 
@@ -33,11 +33,12 @@ class Group:
 class Chunk:
     """The state of B resident blocks of T lanes; see `binder` for what steps use of it.
 
-    blocks: (B, 3) int64 block coordinates; threads: of the T lanes, the first so many exist.
+    blocks: (B, 3) int64 block coordinates; first: the number of the first of them in the launch;
+    threads: of the T lanes, the first so many exist.
     """
 
-    def __init__(self, launch, code: Code, blocks: np.ndarray, is_first: bool):
-        self.launch, self.code, self.blocks, self.is_first = launch, code, blocks, is_first
+    def __init__(self, launch, code: Code, blocks: np.ndarray, first: int):
+        self.launch, self.code, self.blocks, self.is_first = launch, code, blocks, first == 0
         block = launch.block
         self.threads = block[0] * block[1] * block[2]
         self.B, self.T = len(blocks), -(-self.threads // 32) * 32
@@ -48,13 +49,18 @@ class Chunk:
         self.params = launch.params
         self.keep, self.active = 0, self.B * self.threads
         self.clock, self.changes, self.spun = 0, 0, False
+        self.first, self.next_look = first, launch.limits.first_look
         self.nowhere = Pattern(np.zeros((1, 1), np.int64), 0, 0)
         self.everyone = np.zeros((self.B, self.T), bool)
         self.everyone[:, : self.threads] = True
         self.alive = None if self.threads == self.T else self.everyone
         self.alive_count = self.active
         shared_row = np.arange(self.B)[:, None]
-        self.shared = Rows("shared", shared_row, self.B, launch.shared_bytes)
+        size = launch.shared_bytes
+        self.reserved_start = reserved_start(size)
+        if code.reserved:
+            size = self.reserved_start + RESERVED_BYTES
+        self.shared = Rows("shared", shared_row, self.B, size)
         self.local = Rows("local", np.arange(self.B * self.T).reshape(self.B, self.T), self.B * self.T,
                           code.local_bytes) if code.local_bytes else None  # fmt: skip
         self.remote = ClusterShared(self) if self.cluster > 1 or code.maps_addresses else None
@@ -71,6 +77,7 @@ class Chunk:
         self.group: Group = self.groups[0]
         if launch.report is not None:
             self.sanitizer = sanitizer.watch(self, launch.report)
+        self.device = launch.device.beside(self, first) if launch.device else None
 
     # --- What steps ask for ---------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from emulator.machine.pointers import Pointers
 from emulator.sanitizer.report import source_name
 from emulator.text.program import Function, Instruction
 
@@ -43,6 +44,9 @@ class Code:
     shared_symbols: dict[str, int]
     local_bytes: int
     params: list[tuple[str, int, int, str]]  # name, offset, size, type
+    pointers: Pointers
+    reserved: bool  # asks for the part of shared memory that is the system's
+    asks_for_grid: bool  # asks for a grid's workspace, which cooperative launches have
 
     @property
     def maps_addresses(self) -> bool:

@@ -6,39 +6,47 @@ from emulator.errors import EmulatorError, Unsupported
 from emulator.machine.binder import Binder
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
+from emulator.machine.pointers import find as find_pointers
+from emulator.machine.unwritten import watch
 from emulator.machine.warpgroup import tracked, watched
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
 from emulator.text.rows import Row, Table, row_of
 
 
-def decode(program: Program, function: Function, globals_: dict[str, int], opcodes: Table) -> Code:
+def decode(
+    program: Program, function: Function, globals_: dict[str, int], opcodes: Table, watching
+) -> Code:
     """Decodes one entry.
 
-    globals_: module variable -> address. Raises Unsupported, PtxError.
+    globals_: module variable -> address. watching: makes the steps that watch registers which may be read
+    before they are written (`ops.watching.Watch`). Raises Unsupported, PtxError.
     """
     graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
     under_way = tracked(graph.blocks, names.slot)
-    blocks, flows, instructions = [], [], {}
+    blocks, flows, instructions, raw = [], [], {}, []
     for index, block in enumerate(graph.blocks):
         made = CodeBlock(
             index, [], [], [], block.head, None, block.ends, block.targets, last=block.last
         )
         made.code = block.code
         uses = kills = 0
+        touched = []
         for position, item in enumerate(block.code):
             instructions[item.index] = item
             bind, row = Binder(names, item), _row(opcodes, item)
             if position == 0 and block.head == "barrier":
-                made.head_step = _made(row, item, bind)
+                made.head_step, step = _made(row, item, bind), None
             else:
                 if position == 0 and block.head and row.member is not None:
                     made.head_step = bind.integer(item.operands[row.member], "u32")
                 step = _made(row, item, bind)
-                touched = (bind.uses | bind.defs) & under_way
-                if touched and item.parts[0] != "wgmma":
-                    step = watched(step, item, bind.uses & touched, bind.defs & touched, names.slot)
+                held = (bind.uses | bind.defs) & under_way
+                if held and item.parts[0] != "wgmma":
+                    step = watched(step, item, bind.uses & held, bind.defs & held, names.slot)
+            touched.append((item, step, bind))
+            if step is not None:
                 made.steps.append(bind.guarded(step) if item.guard else step)
             (made.guarded if item.guard else made.plain).append(item.index)
             uses |= bind.uses & ~kills
@@ -57,11 +65,15 @@ def decode(program: Program, function: Function, globals_: dict[str, int], opcod
             uses |= bind.uses & ~kills
         blocks.append(made)
         flows.append((uses, kills))
+        raw.append(touched)
     _liveness(blocks, flows)
+    watch(blocks, raw, names, watching, opcodes)
+    pointers = find_pointers(raw, names, blocks)
     shared = {name: at for name, (space, at) in names.symbols.items() if space == "shared"}
     return Code(
         function, blocks, graph.order, names.widths, names.names, instructions,
-        names.shared_static, shared, names.local_bytes, names.params,
+        names.shared_static, shared, names.local_bytes, names.params, pointers,
+        names.reserved, names.asks_for_grid,
     )  # fmt: skip
 
 

@@ -6,15 +6,16 @@ import numpy as np
 
 from emulator.machine.chunk import Chunk, Group
 from emulator.machine.code import CodeBlock
+from emulator.machine.membermask import ALL_LANES, BITS, as_bits, by_lane
 
 
-def incomplete(m: Chunk, block: CodeBlock, group: Group) -> np.ndarray:
-    """(W,) bool: warps with a lane in the group that lack a lane they wait for."""
-    mask = group.mask.reshape(m.W, 32)
+def waiting(m: Chunk, block: CodeBlock, group: Group) -> np.ndarray:
+    """(B, T) bool: the lanes of the group that wait for lanes that are not here yet."""
+    here = group.mask.reshape(m.W, 32)
     if block.head == "warpgroup":
-        missing = m.lanes_of(m.alive).reshape(m.W, 32) & ~mask
-        return mask.any(axis=1) & of_warpgroups(m, missing.any(axis=1))
-    return mask.any(axis=1) & (_needed(m, block) & ~mask).any(axis=1)
+        missing = (m.lanes_of(m.alive).reshape(m.W, 32) & ~here).any(axis=1)
+        return (here & of_warpgroups(m, missing)[:, None]).reshape(m.B, m.T)
+    return _lacking(m, block, here, here).reshape(m.B, m.T)
 
 
 def of_warpgroups(m: Chunk, warps: np.ndarray) -> np.ndarray:
@@ -33,7 +34,7 @@ def whole(m: Chunk, block: CodeBlock, group: Group) -> bool:
         known = m.masks.get("whole warpgroups")
         if known is not None and known[0] is group.mask and known[1] is m.alive:
             return True
-        if incomplete(m, block, group).any():
+        if waiting(m, block, group).any():
             return False
         m.masks["whole warpgroups"] = (group.mask, m.alive)
         return True
@@ -45,26 +46,19 @@ def whole(m: Chunk, block: CodeBlock, group: Group) -> bool:
     if not (mask.any(axis=1) & missing.any(axis=1)).any():
         m.masks["whole"] = (group.mask, m.alive)
         return True
-    return not incomplete(m, block, group).any()
+    return not waiting(m, block, group).any()
 
 
-def _needed(m: Chunk, block: CodeBlock) -> np.ndarray:
-    """(W, 32) bool: the living lanes that each lane's warp waits for at this instruction."""
-    alive = m.lanes_of(m.alive).reshape(m.W, 32)
-    if block.head_step is None:
-        return alive
-    member = block.head_step(m)
+def _lacking(m: Chunk, block: CodeBlock, lanes: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """Those of `lanes` that wait at this instruction for living lanes that are not `present`; all (W, 32) bool."""
+    absent = m.lanes_of(m.alive).reshape(m.W, 32) & ~present
+    member = ALL_LANES if block.head_step is None else block.head_step(m)
     if type(member) is int:
-        bits = (member >> np.arange(32)) & 1 == 1
-        return alive & bits
-    mask = m.lanes_of(m.group.mask).reshape(m.W, 32)
-    values = m.addresses(member).reshape(m.W, 32)
-    needed = np.zeros((m.W, 32), bool)
-    for lane in range(32):
-        named = ((values[:, lane : lane + 1] >> np.arange(32)) & 1 == 1) & mask[:, lane : lane + 1]
-        named &= named[:, lane : lane + 1]  # a lane outside its own mask waits for nobody
-        needed |= named
-    return needed & alive
+        named = member & BITS != 0
+        return lanes & (absent & named).any(axis=1, keepdims=True)
+    named = by_lane(m, member)
+    own = named & BITS != 0  # a lane outside its own mask waits for nobody
+    return lanes & own & (named & as_bits(absent)[:, None] != 0)
 
 
 def meet_at_warp_barriers(m: Chunk) -> bool:
@@ -81,8 +75,8 @@ def meet_at_warp_barriers(m: Chunk) -> bool:
     for at, group in here.items():
         m.group = group
         mask = group.mask.reshape(m.W, 32)
-        ready = mask.any(axis=1) & ~(_needed(m, m.code.blocks[at]) & ~together).any(axis=1)
-        go = group.mask & np.repeat(ready, 32).reshape(m.B, m.T)
+        lacking = _lacking(m, m.code.blocks[at], mask, together)
+        go = group.mask & ~lacking.reshape(m.B, m.T)
         if not go.any():
             continue
         moved = True

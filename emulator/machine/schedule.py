@@ -66,11 +66,13 @@ def _run_group(m: Chunk, at: int, group: Group, converged: bool) -> None:
                 if not block.head_step.arrive(m, block, group, converged):
                     return
             elif not converged and not meeting.whole(m, block, group):
-                return _split_by_warp(m, at, group)
+                return _let_go(m, at, group)
         counted = m.runs[at]
         counted[0] += warps
         counted[1] += group.count
-        m.clock += len(block.steps)
+        m.clock += len(block.steps) or 1
+        if m.clock > m.next_look:
+            m.launch.limits.look(m, at)
         for step in block.steps:
             step(m, mask)
         polled = m.spun
@@ -103,6 +105,11 @@ def _run_group(m: Chunk, at: int, group: Group, converged: bool) -> None:
             text = "the program trapped"
             if "call" in block.last.text:
                 text = "a device-side assertion failed"
+            elif m.code.asks_for_grid and not m.launch.cooperative:
+                text += (
+                    ": it asks for what only a cooperative launch has, as grid.sync() does; "
+                    "launch it with cooperative=True"
+                )
             m.fail(Trap, text, block.last, *divmod(lane, m.T))
         if polled or not (converged or _stays_first(m, at, group)):
             return m.stand(at, group)
@@ -170,9 +177,9 @@ def _exit(m: Chunk, group: Group) -> None:
             other.blocked = False
 
 
-def _split_by_warp(m: Chunk, at: int, group: Group) -> None:
-    """The warps that are all here may go on; the others' lanes wait."""
-    waiting = np.repeat(meeting.incomplete(m, m.code.blocks[at], group), 32).reshape(m.B, m.T)
+def _let_go(m: Chunk, at: int, group: Group) -> None:
+    """The lanes that have met all that they wait for may go on; the others stay."""
+    waiting = meeting.waiting(m, m.code.blocks[at], group)
     mask = group.mask
     stay, go = mask & waiting, mask & ~waiting
     if go.any():

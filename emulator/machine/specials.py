@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from emulator.machine.memory import RESERVED_BYTES, RESERVED_FIRST, reserved_start
 from emulator.machine.values import Affine, Pattern, Value
 
 
 def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> Value:
     """A special register that does not change while a chunk runs.
 
-    launch: its `grid`, `block`, `cluster`, `dynamic_bytes` and `shared_bytes`. blocks: (B, 3) coordinates of the
+    launch: its `grid`, `block`, `cluster`, `dynamic_bytes`, `shared_bytes` and `workspace`. blocks: (B, 3)
+    coordinates of the
     resident blocks. Each has so many `threads`, in so many `lanes` (whole warps).
     """
     root, _, axis = name.partition(".")
@@ -53,6 +55,7 @@ def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> 
             "ge": 0xFFFFFFFF & ~below,
         }
         return _pattern(kinds[root[9:]])
+    reserved = reserved_start(launch.shared_bytes)
     constants = {
         "nwarpid": lanes // 32,
         "smid": 0,
@@ -62,8 +65,15 @@ def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> 
         "is_explicit_cluster": launch.explicit_cluster,
         "dynamic_smem_size": launch.dynamic_bytes,
         "total_smem_size": launch.shared_bytes,
-        "aggr_smem_size": launch.shared_bytes,
+        "aggr_smem_size": launch.shared_bytes + RESERVED_BYTES,
+        "reserved_smem_offset_begin": reserved,
+        "reserved_smem_offset_0": reserved,
+        "reserved_smem_offset_1": reserved + RESERVED_FIRST,
+        "reserved_smem_offset_end": reserved + RESERVED_BYTES,
+        "reserved_smem_offset_cap": reserved + RESERVED_BYTES,
         "current_graph_exec": 0,
+        "envreg1": launch.workspace >> 32,
+        "envreg2": launch.workspace & 0xFFFFFFFF,
     }
     return constants.get(root, 0)
 

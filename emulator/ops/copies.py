@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator.errors import ExecutionError
-from emulator.machine.access import deliver, fetch, resolve, space_of
+from emulator.machine.access import deliver, fetch, resolve, space_of, watch_global
 from emulator.machine.mbarriers import MBarrier, named
 from emulator.machine.values import Affine
 from emulator.ops.forms import PREFETCHED
@@ -124,6 +124,8 @@ def _copy(ins, bind):
         elif type(size) is not int:
             size = m.addresses(size)
         data, reading = _read(m, address, mask, dtype, size, ins)
+        if reading is not False:
+            watch_global(m, ins, address, reading, width, "load")
         ticket = 0
         if m.sanitizer is not None:
             ticket = m.sanitizer.copy(where, lanes, width, ins)

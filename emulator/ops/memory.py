@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.access import POLLING, count, deliver, dtype_of, fetch, resolve, space_of
+from emulator.machine.access import (
+    POLLING,
+    count,
+    deliver,
+    dtype_of,
+    fetch,
+    resolve,
+    space_of,
+    watch_global,
+)
 from emulator.machine.values import SIGNED, UNSIGNED
 from emulator.ops.forms import CACHED, HELD, PREFETCHED, SCOPE, SPACE
 from emulator.text.program import SINK, WIDTHS, Address, Symbol, Vector
@@ -107,8 +116,10 @@ def st(ins, bind):
     def step(m, mask):
         values = [get_value(m) for get_value in gets]
         for memory, where, here, name in resolve(m, space, get(m), mask):
+            if name == "global":
+                watch_global(m, ins, where, here, width, "store", values)
             deliver(m, memory, where, here, dtype, values, ins)
-            count(m, ins, name, where, here, width, "store")
+            count(m, ins, name, where, here, width, "store", values)
         m.changes += 1
 
     return step
@@ -141,13 +152,26 @@ OPCODES = {
 
 _RESTRICTED = "sync_restrict::shared::cta|sync_restrict::shared::cluster"
 
+
+def _fence(ins, bind):
+    """A fence: what was done before it is done for all of the GPU, unless its scope is narrower."""
+    narrow = "cta" in ins or "cluster" in ins
+
+    def step(m, mask):
+        if m.device is not None and not narrow:
+            m.device.fence(mask)
+
+    return step
+
+
 FENCES = {
     "membar": {
-        "cta|gl|sys": _HINT,
+        "cta!": _HINT,
+        "gl|sys!": Row(_fence, (0,)),
         "proxy! alias|async async|global|shared::cta|shared::cluster": _HINT,
     },
     "fence": {
-        f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": _HINT,
+        f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": Row(_fence),
         f"proxy! alias|async::generic|tensormap::generic! acquire|release {SCOPE} {_RESTRICTED}": _HINT,
     },
 }

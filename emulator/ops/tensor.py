@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from emulator.errors import BarrierDivergence
-from emulator.machine.access import deliver, fetch, resolve, space_of
+from emulator.machine.access import deliver, fetch, resolve, space_of, watch_global
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
 from emulator.numbers.tensor import Product, transpose_8x8
@@ -175,16 +175,19 @@ def _product_step(ins, bind, product: Product):
     return step
 
 
-def mma(ins, bind):
+def mma_product(ins, bind) -> Product:
     """PTX ISA 9.7.14.5.14: mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype."""
     types = [part for part in ins.parts if part in _TYPES]
     layouts = [part for part in ins.parts if part in ("row", "col")]
     try:
         d, a, b, c = types
-        product = Product(*_shape(ins, bind), a, b, c, d, *layouts, satfinite="satfinite" in ins)
+        return Product(*_shape(ins, bind), a, b, c, d, *layouts, satfinite="satfinite" in ins)
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
-    return _product_step(ins, bind, product)
+
+
+def mma(ins, bind):
+    return _product_step(ins, bind, mma_product(ins, bind))
 
 
 # --- wmma
@@ -383,6 +386,7 @@ def _wmma_store(ins, bind):
 
 def _count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
     if name == "global":
+        watch_global(m, ins, address, mask, width, kind)
         m.count_global(ins, address, mask, width, kind)
     elif name == "shared":
         m.count_shared(ins, address, mask, width, kind)
@@ -391,19 +395,23 @@ def _count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
             access(address, mask, width, ins)
 
 
-def _wmma_mma(ins, bind):
+def wmma_product(ins, bind) -> Product:
+    """PTX ISA 9.7.14.4.5: wmma.mma.sync.aligned.alayout.blayout.shape.dtype{.atype.btype}.ctype."""
     layouts = [part for part in ins.parts if part in ("row", "col")]
     types = [part for part in ins.parts if part in _TYPES]
     if len(types) == 2:  # f16 operands go without saying
         types = [types[0], "f16", "f16", types[1]]
     try:
         d, a, b, c = types
-        product = Product(
+        return Product(
             *_shape(ins, bind), a, b, c, d, *layouts, wmma=True, satfinite="satfinite" in ins
         )
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
-    return _product_step(ins, bind, product)
+
+
+def _wmma_mma(ins, bind):
+    return _product_step(ins, bind, wmma_product(ins, bind))
 
 
 _SHAPES = (

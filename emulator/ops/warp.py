@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.values import Affine, Pattern, raw
+from emulator.machine.membermask import BITS, by_lane, check_callers, each, is_everyone
+from emulator.machine.values import Affine, Pattern
 from emulator.numbers import comparisons
 from emulator.text.program import SINK
 from emulator.text.rows import Row
 
 _LANES = np.arange(32)
-_BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
 
 
 def _by_warp(m, array: np.ndarray) -> np.ndarray:
@@ -21,10 +21,7 @@ def _by_warp(m, array: np.ndarray) -> np.ndarray:
 def _members(m, mask, member) -> np.ndarray:
     """(W, 32) bool: lanes that execute the instruction and are in its membermask."""
     lanes = m.lanes_of(mask).reshape(m.W, 32)
-    if type(member) is int and member & 0xFFFFFFFF == 0xFFFFFFFF:
-        return lanes
-    bits = _by_warp(m, raw(member, np.dtype(np.uint32)))
-    return lanes & (bits & _BITS != 0)
+    return lanes if is_everyone(member) else lanes & (by_lane(m, member) & BITS != 0)
 
 
 def _boolean(m, holds) -> np.ndarray:
@@ -40,17 +37,15 @@ def _before_volta(ins, bind):
     raise bind.unsupported("only shfl.sync exists since sm_70")
 
 
-def shfl(ins, bind):
+def source_lane(ins, bind):
+    """get(m) -> (lane that each lane of a shfl reads, whether there is one), (32,) or (W, 32); else its own."""
     mode = ins.parts[2]
-    first, second = bind.pair(ins.operands[0])
-    put, put_valid = bind.put(first), bind.put(second)
-    source = bind.array(ins.operands[1], np.uint32)
     b, c = bind.integer(ins.operands[2], "u32"), bind.integer(ins.operands[3], "u32")
 
     def lanes(m, x):
         return x if type(x) is int else m.addresses(x).reshape(m.W, 32)
 
-    def step(m, mask):
+    def get(m):
         by, clamp = lanes(m, b(m)), lanes(m, c(m))
         by, segment, clamp = by & 31, (clamp >> 8) & 31, clamp & 31
         low = _LANES & segment
@@ -64,7 +59,22 @@ def shfl(ins, bind):
         else:
             lane = _LANES + by if mode == "down" else _LANES ^ by
             valid = lane <= top
-        lane = np.where(valid, lane, _LANES) & 31
+        return np.where(valid, lane, _LANES) & 31, valid
+
+    return get
+
+
+def shfl(ins, bind):
+    first, second = bind.pair(ins.operands[0])
+    put, put_valid = bind.put(first), bind.put(second)
+    source, lanes = bind.array(ins.operands[1], np.uint32), source_lane(ins, bind)
+    member = bind.integer(ins.operands[4], "u32")
+
+    def step(m, mask):
+        check_callers(m, mask, member(m), ins)
+        if m.sanitizer is not None:
+            m.sanitizer.collective(mask)
+        lane, valid = lanes(m)
         array = source(m)
         if lane.ndim == 1 and array.shape[1] == m.T:
             moved = array.reshape(-1, 32).take(lane, axis=1).reshape(array.shape)
@@ -91,7 +101,7 @@ def vote(ins, bind):
     def step(m, mask):
         lanes, votes = _members(m, mask, member(m)), _boolean(m, holds(m))
         if mode == "ballot":
-            value = np.where(votes & lanes, _BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
+            value = np.where(votes & lanes, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
         elif mode == "all":
             value = (votes | ~lanes).all(axis=1)
         elif mode == "any":
@@ -100,7 +110,7 @@ def vote(ins, bind):
             value = (votes | ~lanes).all(axis=1) | ~(votes & lanes).any(axis=1)
         put(m, _spread(m, value), mask)
 
-    return step
+    return each(member, step, ins)
 
 
 def match(ins, bind):
@@ -112,15 +122,15 @@ def match(ins, bind):
     def step(m, mask):
         lanes, values = _members(m, mask, member(m)), _by_warp(m, source(m))
         same = (values[:, :, None] == values[:, None, :]) & lanes[:, None, :]
-        found = np.where(same, _BITS, np.uint32(0)).sum(axis=2, dtype=np.uint32)
+        found = np.where(same, BITS, np.uint32(0)).sum(axis=2, dtype=np.uint32)
         if "any" in ins.parts:
             return put(m, found.reshape(m.B, m.T), mask)
-        everyone = np.where(lanes, _BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)[:, None]
+        everyone = np.where(lanes, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)[:, None]
         agreed = found == everyone
         put(m, np.where(agreed, found, np.uint32(0)).reshape(m.B, m.T), mask)
         put_all(m, agreed.reshape(m.B, m.T), mask)
 
-    return step
+    return each(member, step, ins)
 
 
 _REDUCTIONS = {
@@ -148,7 +158,7 @@ def redux(ins, bind):
             m, _spread(m, ufunc.reduce(np.where(lanes, values, neutral), axis=1, dtype=dtype)), mask
         )
 
-    return step
+    return each(member, step, ins)
 
 
 def redux_floats(ins, bind):
@@ -168,7 +178,7 @@ def redux_floats(ins, bind):
             total = function(total, other, "f32", nan="NaN" in ins.parts)
         put(m, _spread(m, total), mask)
 
-    return step
+    return each(member, step, ins)
 
 
 def activemask(ins, bind):
@@ -176,7 +186,7 @@ def activemask(ins, bind):
 
     def step(m, mask):
         lanes = m.lanes_of(mask).reshape(m.W, 32)
-        put(m, _spread(m, np.where(lanes, _BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)), mask)
+        put(m, _spread(m, np.where(lanes, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)), mask)
 
     return step
 
@@ -191,13 +201,16 @@ def elect(ins, bind):
         put(m, Affine(Pattern(_spread(m, leader).astype(np.int64), 0, 31)), mask)
         put_leads(m, (leader[:, None] == _LANES).reshape(m.B, m.T), mask)
 
-    return step
+    return each(member, step, ins)
 
 
 def bar_warp(ins, bind):
     """bar.warp.sync: the machine has made the lanes meet."""
 
+    member = bind.integer(ins.operands[0], "u32")
+
     def step(m, mask):
+        check_callers(m, mask, member(m), ins)
         if m.sanitizer is not None:
             m.sanitizer.warp_barrier(mask)
 

@@ -32,7 +32,7 @@ class AsyncShadow(Shadow):
     chunk: the machine's chunk. `together` blocks of it are one block here.
     """
 
-    def __init__(self, chunk, report, symbols):
+    def __init__(self, chunk, report, symbols, warp_synchronous=()):
         self.together, self.stride = chunk.cluster, chunk.shared.stride
         self.own_threads = chunk.T
         blocks, threads = chunk.B // chunk.cluster, chunk.T * chunk.cluster
@@ -45,14 +45,16 @@ class AsyncShadow(Shadow):
         )
         alive = lambda: chunk.lanes_of(chunk.alive).reshape(blocks, threads)  # noqa: E731
         super().__init__(
-            blocks, threads, chunk.cluster * chunk.shared.stride, report, places, True, alive
-        )
+            blocks, threads, chunk.cluster * chunk.shared.stride, report, places, True, alive,
+            warp_synchronous,
+        )  # fmt: skip
         self.real = threads // 32
         groups = -(-own // 128)
         self.tma, self.out = self.real, self.real + 1
         self.first_group, self.groups = self.real + 2, groups
         self.warps = self.real + 2 + groups * chunk.cluster
         self.known = np.zeros((blocks, self.warps, self.warps), np.int32)
+        self.met = np.zeros((blocks, self.warps), np.int32)
         count = blocks * self.granules.count
         self.read_by = np.zeros((count, self.warps), np.int32)
         self.copying = np.zeros(count, np.int32)
@@ -73,7 +75,7 @@ class AsyncShadow(Shadow):
         self.early: dict = {}  # offset -> (instruction, lanes) of waits that passed at once
         self.reach = np.zeros((chunk.B, self.warps), np.int32)  # last access from afar, by warp
         # when a warp came to the cluster's barrier: now, in the last round, as a block knows it
-        self.came, self.met = np.zeros((2, blocks, self.warps), np.int32)
+        self.came, self.gone = np.zeros((2, blocks, self.warps), np.int32)
         self.ends = np.zeros_like(self.reach)
         self.rank_base = None
         self.turned: dict = {}
@@ -109,6 +111,18 @@ class AsyncShadow(Shadow):
                 self.turned.clear()
             known = self.turned[id(mask)] = (mask, mask.reshape(self.blocks, self.threads))
         return known[1]
+
+    def of_blocks(self):
+        return _OfBlocks(self)
+
+    @property
+    def device(self):
+        """What watches global memory, told of real warps only; see `Order`."""
+        return self._device
+
+    @device.setter
+    def device(self, found):
+        self._device = None if found is None else _Joined(found, self)
 
     @property
     def threads(self):
@@ -182,28 +196,36 @@ class AsyncShadow(Shadow):
         warps = self.warps_of(lanes)
         if releases:
             super().release(("cluster", "now"), warps)
+            if self._device is not None:
+                self._device.device.cluster_arrive(lanes)
         self.came[warps] = self.now
 
     def cluster_complete(self, clusters):
         """The barriers of these clusters, (clusters,) bool, have everyone."""
         Shadow.transfer(self, ("cluster", "now"), ("cluster", "past"), clusters)
-        self.met[clusters] = self.came[clusters]
+        self.gone[clusters] = self.came[clusters]
 
     def cluster_wait(self, lanes):
         super().acquire(("cluster", "past"), self.warps_of(lanes))
+        if self._device is not None:
+            self._device.device.cluster_wait(lanes)
         for block in np.flatnonzero(lanes.any(axis=1)).tolist():
-            np.maximum(self.ends[block], self.met[block // self.together], out=self.ends[block])
+            np.maximum(self.ends[block], self.gone[block // self.together], out=self.ends[block])
 
     # --- What threads do ---
 
     def read(self, address, mask, width, instruction, strong=False):
         super().read(self._address(address), self._mask(mask), width, instruction, strong)
 
-    def write(self, address, mask, width, instruction, strong=False):
-        self._write(self._address(address), self._mask(mask), width, instruction, strong)
+    def write(self, address, mask, width, instruction, strong=False, values=None):
+        if values is not None and self.together > 1:
+            shape = (self.blocks * self.together, self.own_threads)
+            turned = (self.blocks, self.threads)
+            values = [np.broadcast_to(value, shape).reshape(turned) for value in values]
+        self._write(self._address(address), self._mask(mask), width, instruction, strong, values)
 
-    def _write(self, address, mask, width, instruction, strong):
-        super().write(address, mask, width, instruction, strong)
+    def _write(self, address, mask, width, instruction, strong, values=None):
+        super().write(address, mask, width, instruction, strong, values)
         lanes, base = self.granules.lanes(address, mask, width)
         index = lanes.index + base
         self.generic[index] = True
@@ -482,8 +504,9 @@ class AsyncShadow(Shadow):
         flat, per = index.reshape(-1), index.shape[1]
         return flat, Lanes(flat, np.repeat(block, per), np.repeat(thread, per))
 
-    def _hazard(self, kind, now, time, index, lanes, at, other):
-        (instruction, _), (earlier, did) = self.log[now], self.log[time]
+    def _hazard(self, kind, now, time, index, lanes, at, other, did=None):
+        (instruction, _), (earlier, manner) = self.log[now], self.log[time]
+        did = did or manner
         cluster, thread = int(lanes.block[at]), int(lanes.thread[at])
         granule = int(index[at])
         if other is not None and other >= 1 << 16:
@@ -532,6 +555,43 @@ class AsyncShadow(Shadow):
                     self.report, "exited-block", instruction, None, from_block, by, 0,
                     self.places, self.places.block_of(block),
                 )  # fmt: skip
+
+
+class _OfBlocks:
+    """An AsyncShadow's order without agents, and by block where it has clusters."""
+
+    def __init__(self, shadow):
+        self.shadow = shadow
+        self.tick, self.flag = shadow.tick, shadow.flag
+        self.per_block = shadow.own_threads // 32
+
+    @property
+    def now(self):
+        return self.shadow.now
+
+    @property
+    def known(self):
+        """(blocks, warps, warps): see `Order`."""
+        per, ranks = self.per_block, range(self.shadow.together)
+        spans = [slice(rank * per, (rank + 1) * per) for rank in ranks]
+        parts = [self.shadow.known[:, span, span] for span in spans]
+        return np.stack(parts, axis=1).reshape(-1, per, per)
+
+    def warps_of(self, lanes):
+        return lanes.reshape(len(lanes), self.per_block, 32).any(axis=2)
+
+
+class _Joined:
+    """Passes on to what watches global memory which warps met: those of a cluster know of each other."""
+
+    def __init__(self, device, shadow):
+        self.device, self.shadow = device, shadow
+
+    def joined(self, warps):
+        real = warps[:, : self.shadow.real]
+        acquired = self.device.acquired.reshape(real.shape)
+        most = np.where(real, acquired, 0).max(axis=1, keepdims=True)
+        np.maximum(acquired, most, out=acquired, where=real)
 
 
 def _reads_beside(ins) -> bool:

@@ -1,6 +1,7 @@
 """Which granules of shared memory an access touches, and for whom."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +16,11 @@ class Lanes:
     index: np.ndarray  # block * granules + granule
     block: np.ndarray
     thread: np.ndarray
+
+    @cached_property
+    def distinct(self):
+        """Whether no granule is there twice."""
+        return len(self.index) < 2 or bool((np.diff(np.sort(self.index)) > 0).all())
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,11 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
             f"thread {one} overwrites {what} {here} while {by} may still be reading it "
             f"{there}; {missing} between"
         )
+    elif kind == "write-after-write" and did == "together":
+        text = (
+            f"thread {one} and {by} write different values to {what} in the same instruction, {here}; "
+            "which one stays is undefined"
+        )
     elif kind == "write-after-write":
         text = f"thread {one} and {by} both write {what}, {here} and {there}; {missing} between"
     elif kind == "uninitialised-read":

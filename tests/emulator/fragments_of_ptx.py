@@ -12,11 +12,12 @@ TYPES = {
 REGISTER = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}
 
 
-def run(code, inputs, outputs, threads=None, header="", shared_bytes=0, **options):
+def run(code, inputs, outputs, threads=None, header="", shared_bytes=0, hazards=None, **options):
     """Executes `code` and returns the output arrays.
 
     inputs: {register: (PTX type, array or scalar)}; arrays are loaded lane by lane, scalars come as
     parameters, the same in all threads. outputs: {register: PTX type}. Registers are declared.
+    hazards: a list that takes the kinds of the hazards found.
     """
     arrays = {name: np.asarray(value, TYPES[kind]) for name, (kind, value) in inputs.items()}
     count = threads or max((a.size for a in arrays.values() if a.ndim), default=32)
@@ -67,7 +68,10 @@ def run(code, inputs, outputs, threads=None, header="", shared_bytes=0, **option
   ret;
 }}
 """
-    emulator.Module(text).launch("test", grid, block, args, shared_bytes=shared_bytes, **options)
+    module = emulator.Module(text)
+    trace = module.launch("test", grid, block, args, shared_bytes=shared_bytes, **options)
+    if hazards is not None:
+        hazards.extend(hazard.kind for hazard in trace.hazards)
     return tuple(results.values()) if len(results) != 1 else next(iter(results.values()))
 
 

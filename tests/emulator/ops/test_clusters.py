@@ -317,6 +317,29 @@ def test_wrong_uses_are_errors(barriers, what, error, words):
         barriers.launch("wrong", 2, 32, [np.int32(what)], cluster=2)
 
 
+THROUGH_GLOBAL = r"""
+#include <cooperative_groups.h>
+extern "C" __global__ void through_global(int* data, int* out, int meets) {
+    auto cluster = cooperative_groups::this_cluster();
+    const int block = blockIdx.x, t = threadIdx.x;
+    data[block * 64 + t] = block * 64 + t;
+    if (meets) cluster.sync();
+    out[block * 64 + t] = data[(block ^ 1) * 64 + 63 - t];
+    if (t == 0) atomicAdd(out + 256, 1);
+    cluster.sync();
+}
+"""
+
+
+def test_blocks_that_meet_may_pass_on_through_global_memory():
+    module = emulator.Module(compile_ptx(THROUGH_GLOBAL, 90))
+    for meets in (1, 0):
+        data, out = np.zeros(256, np.int32), np.zeros(257, np.int32)
+        trace = module.launch("through_global", 4, 64, [data, out, np.int32(meets)], cluster=2)
+        assert out[256] == 4
+        assert [h.kind for h in trace.hazards] == ([] if meets else ["global-race"])
+
+
 # --- Registers --------------------------------------------------------------------------------------
 
 REGISTERS = r"""

@@ -1,0 +1,406 @@
+"""Finds races on global memory: between the threads of a block, and between blocks.
+
+Two threads race that access the same bytes, at least one with a plain write, unless one access
+happens before the other. Within a block barriers order them, as on shared memory (`order`). Blocks
+run in any order; only a *release* and an *acquire* order them: a fence (`__threadfence`) and then an
+atomic, volatile or relaxed write of a flag, or a `.release` write; and an atomic or strong read of
+the same flag later on. What a block's other threads did counts if a barrier stands between it and the
+release, and they were fenced too. The end of the kernel orders everything.
+
+The shadow keeps, for each granule of each buffer that the kernel may write (`machine.pointers`), who
+wrote it last and who read it last, in which instruction and when; and the last reader from another block.
+Time is a count of accesses over the whole launch. Two numbers stand for order between blocks:
+`published[block, warp]`, up to when this warp's accesses have been released by someone, and
+`acquired[block, warp]`, the time of the latest release that this warp knows of. They err on the quiet
+side: releases of different flags are not told apart once both happened.
+
+What is not reported: a plain write of the value that is there already, by whomever (`changed = true`);
+and a plain read of what the same code then updates with an atomic (the first guess of a loop around
+`atomicCAS`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
+
+KIND = "global-race"
+_STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_FLAGS = 8  # different places of one strong access that may carry order between warps
+_TO_OTHERS = {"release", "acq_rel"}
+
+
+class _Last:
+    """Of each granule, the last access of one sort: which event it was (0 for none), by which thread of the launch."""
+
+    def __init__(self, granules: int, who: type):
+        self.event = np.zeros(granules, np.int32)
+        self.who = np.zeros(granules, who)
+        self.any = False
+
+    def note(self, granule, event, who) -> None:
+        self.event[granule], self.who[granule], self.any = event, who, True
+
+
+@dataclass(frozen=True)
+class _Lanes:
+    """One access by granule: flat arrays over (active lane, granule of it). picked: which active lane."""
+
+    granule: np.ndarray
+    who: np.ndarray
+    picked: np.ndarray | None  # None for all of them
+    active: np.ndarray
+    distinct: bool  # no granule twice
+
+
+class DeviceMemory:
+    """The shadow of what a launch may write in global memory.
+
+    report: where hazards go. buffers: those to watch. watched: the indices of the instructions that may
+    access them. code: the entry's. width: bytes of the narrowest access. blocks: of the launch,
+    (n, 3). threads: lanes of a block, a multiple of 32. block: its extents.
+    """
+
+    def __init__(self, report, buffers, watched, code, width, blocks, threads, block):
+        self.report, self.watched, self.instructions = report, watched, code.instructions
+        self.guesses, ordered = code.pointers.guesses, code.pointers.fences
+        self.buffers = sorted(buffers, key=lambda buffer: buffer.start)
+        self.shift = min(width, 4).bit_length() - 1
+        self.dtype = np.dtype(f"u{1 << self.shift}")
+        self.starts = np.array([buffer.start for buffer in self.buffers])
+        self.ends = np.array([buffer.end for buffer in self.buffers])
+        sizes = [(len(buffer.bytes) >> self.shift) + 16 for buffer in self.buffers]
+        self.bases = np.cumsum([0, *sizes])
+        who = np.int32 if len(blocks) * threads < 1 << 31 else np.int64
+        total = int(self.bases[-1])
+        self.written, self.read, self.elsewhere = (_Last(total, who) for _ in range(3))
+        self.blocks, self.threads, self.block, self.who = blocks, threads, block, who
+        self.times, self.whats = (
+            [0],
+            [0],
+        )  # of each event: when, and twice the instruction plus 1 if strong
+        self.base = 0  # the launch's time when the present chunk began
+        self.order = None
+        self.flags = (
+            np.zeros(total, np.int32) if ordered else None
+        )  # when each was last released to
+        meets = any(ins.parts[:2] == ("barrier", "cluster") for ins in self.instructions.values())
+        self.published = None
+        if ordered or meets:
+            self.published = np.zeros((len(blocks), threads // 32), np.int32)
+
+    def beside(self, chunk, first: int) -> DeviceShadow:
+        """What watches a chunk whose blocks are number `first` of the launch and those after it."""
+        if self.order is not None:
+            self.base += self.order.now + 1
+        self.order = chunk.sanitizer
+        return DeviceShadow(self, chunk, first)
+
+
+class DeviceShadow:
+    """The part of a DeviceMemory that one chunk's accesses go through."""
+
+    def __init__(self, memory: DeviceMemory, chunk, first: int):
+        self.memory, self.chunk, self.first = memory, chunk, first
+        self.watched = memory.watched
+        shape = (chunk.B, chunk.T)
+        self.who = np.arange(chunk.B * chunk.T, dtype=memory.who).reshape(shape) + first * chunk.T
+        self.order = chunk.sanitizer.of_blocks()
+        chunk.sanitizer.device = self
+        self.performed = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the chunk's time
+        self.acquired = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the launch's time
+
+    # --- Accesses ---
+
+    def access(self, ins, address, mask, width, kind, values=None) -> None:
+        """Lanes load, store or update `width` bytes each.
+
+        kind: "load", "store" or "atomic". values: what a store is about to write, a list of arrays, one for each
+        element of a vector; without them every write counts as a change.
+        """
+        lanes, shift = self._lanes(address, mask, width)
+        granule, who = lanes.granule + shift if shift else lanes.granule, lanes.who
+        if not len(granule):
+            return
+        memory = self.memory
+        strong = kind == "atomic" or not _STRONG.isdisjoint(ins.parts)
+        strong = strong or ins.index in memory.guesses
+        now = self.order.tick(ins, "strong" if strong else kind)
+        memory.times.append(memory.base + now)
+        memory.whats.append(2 * ins.index + strong)
+        event = len(memory.times) - 1
+        if kind == "load":
+            self._check(memory.written, granule, who, strong, ins, "reads", "wrote")
+            last = memory.read
+            before = last.event[granule] if last.any else None
+            if before is not None and before.any():
+                there = last.who[granule]
+                apart = np.flatnonzero(
+                    (before > 0) & (there // self.chunk.T != who // self.chunk.T)
+                )
+                if len(apart):
+                    memory.elsewhere.note(granule[apart], before[apart], there[apart])
+            last.note(granule, event, who)
+        else:
+            new = None
+            if values is not None and not strong:
+
+                def new():
+                    return self._new(values, lanes, width)
+
+            verb = "updates" if kind == "atomic" else "writes"
+            self._check(memory.written, granule, who, strong, ins, verb, "wrote", new)
+            self._check(memory.read, granule, who, strong, ins, verb, "read")
+            self._check(memory.elsewhere, granule, who, strong, ins, verb, "read")
+            if new is not None and not lanes.distinct:
+                self._check_together(granule, who, new(), ins)
+            memory.written.note(granule, event, who)
+        if strong and memory.flags is not None:
+            self._synchronise(ins, granule, who, kind, now)
+
+    def _lanes(self, address, mask, width) -> tuple[_Lanes, int]:
+        """The access's lanes, and what is to be added to their granules."""
+        memory, m = self.memory, self.chunk
+        constant = type(address) is int
+        pattern, offset = (m.nowhere, address) if constant else (address.pattern, address.offset)
+        pattern.tighten()
+        low = pattern.lo + offset
+        at = int(np.searchsorted(memory.starts, low, "right")) - 1
+        if at < 0 or pattern.hi + offset + width > memory.ends[at]:
+            return self._scattered(address, mask, width), 0
+        start, base = int(memory.starts[at]), int(memory.bases[at])
+        rest = offset & 15
+        key = ("device", width, rest)
+        known = pattern.facts.get(key)
+        if known is None or known[0] is not mask or known[1] is not self:
+            active = m.lanes_of(mask)
+            offsets = np.broadcast_to(pattern.array, active.shape)[active] + rest
+            lanes = self._granules(offsets >> memory.shift, self.who[active], None, active, width)
+            known = pattern.remember(key, (mask, self, lanes))
+        return known[2], ((offset - rest - start) >> memory.shift) + base
+
+    def _scattered(self, address, mask, width) -> _Lanes:
+        """Lanes that point into several buffers, or outside those that are watched."""
+        memory, m = self.memory, self.chunk
+        active = m.lanes_of(mask)
+        places, who = m.addresses(address)[active], self.who[active]
+        at = np.searchsorted(memory.starts, places, "right") - 1
+        picked = np.flatnonzero((at >= 0) & (places < memory.ends[at]))
+        places, who, at = places[picked], who[picked], at[picked]
+        granule = ((places - memory.starts[at]) >> memory.shift) + memory.bases[at]
+        return self._granules(granule, who, picked, active, width)
+
+    def _granules(self, granule, who, picked, active, width) -> _Lanes:
+        count = width >> self.memory.shift
+        if count > 1:
+            granule = (granule[:, None] + np.arange(count)).reshape(-1)
+            who = np.repeat(who, count)
+        distinct = len(granule) < 2 or bool((np.diff(np.sort(granule)) > 0).all())
+        return _Lanes(granule, who, picked, active, distinct)
+
+    def _new(self, values, lanes: _Lanes, width) -> np.ndarray:
+        """What is written to each granule."""
+        shape = lanes.active.shape
+        columns = [np.broadcast_to(value, shape)[lanes.active] for value in values]
+        if lanes.picked is not None:
+            columns = [column[lanes.picked] for column in columns]
+        octets = np.ascontiguousarray(np.stack(columns, axis=1)).view(np.uint8)
+        return octets.reshape(-1).view(self.memory.dtype)
+
+    def _old(self, granule) -> np.ndarray:
+        memory = self.memory
+        dtype = memory.dtype
+        found = np.zeros(len(granule), dtype)
+        which = np.searchsorted(memory.bases, granule, "right") - 1
+        for at in np.unique(which).tolist():
+            here = which == at
+            found[here] = memory.buffers[at].view(dtype)[granule[here] - memory.bases[at]]
+        return found
+
+    # --- Checks ---
+
+    def _check(self, last: _Last, granule, who, strong, ins, verb, did, new=None) -> None:
+        """Reports lanes that are not ordered after the `last` access of their granules.
+
+        new: what a store is about to write, by granule, from a function; None to look at every lane.
+        """
+        if not last.any:
+            return
+        events = last.event[granule]
+        if not events.any():
+            return
+        others = last.who[granule]
+        at = np.flatnonzero((events > 0) & (others != who))
+        if not len(at):
+            return
+        which, position = np.unique(events[at], return_inverse=True)
+        times = np.array([self.memory.times[event] for event in which.tolist()])[position]
+        what = np.array([self.memory.whats[event] for event in which.tolist()])[position]
+        bad = ~self._ordered(times, others[at], who[at])
+        if strong:
+            bad &= what & 1 == 0
+        if new is not None and bad.any():
+            bad &= (self._old(granule) != new())[at]
+        if bad.any():
+            self._report(ins, granule, who, at[bad], others, what[bad], verb, did)
+
+    def _ordered(self, times, others, who) -> np.ndarray:
+        memory, T = self.memory, self.chunk.T
+        (block, thread), (other_block, other) = np.divmod(who, T), np.divmod(others, T)
+        here, warp = block - self.first, thread >> 5
+        ordered = np.zeros(len(times), bool)
+        same = np.flatnonzero(other_block == block)
+        if len(same):
+            known = self.order.known[here[same], warp[same], other[same] >> 5]
+            ordered[same] = times[same] - memory.base <= known
+        if memory.published is not None:
+            ordered |= (times <= self.acquired[here, warp]) & (
+                times <= memory.published[other_block, other >> 5]
+            )
+        return ordered
+
+    def _check_together(self, granule, who, new, ins) -> None:
+        """Lanes of this one store that write different values to one place."""
+        order = np.argsort(granule, kind="stable")
+        sorted_ = granule[order]
+        same = np.flatnonzero(sorted_[1:] == sorted_[:-1])
+        if len(same):
+            first, second = order[same], order[same + 1]
+            differ = (new[first] != new[second]) & (who[first] != who[second])
+            if differ.any():
+                others = np.zeros(len(granule), self.memory.who)
+                others[second[differ]] = who[first[differ]]
+                what = np.full(int(differ.sum()), 2 * ins.index)
+                self._report(ins, granule, who, second[differ], others, what, "writes", "wrote")
+
+    # --- Order between blocks ---
+
+    def fence(self, mask) -> None:
+        """These lanes executed a fence for the GPU or wider."""
+        warps = self.order.warps_of(self.chunk.lanes_of(mask))
+        np.maximum(self.performed, self._clock(warps), out=self.performed)
+
+    def cluster_arrive(self, lanes) -> None:
+        """Lanes arrived at barrier.cluster with .release: it is a fence, too."""
+        memory, warps = self.memory, self.order.warps_of(lanes)
+        clock = self._clock(warps)
+        np.maximum(self.performed, clock, out=self.performed)
+        rows = slice(self.first, self.first + self.chunk.B)
+        known = np.where(clock > 0, clock + memory.base, 0)
+        np.maximum(memory.published[rows], known, out=memory.published[rows])
+
+    def cluster_wait(self, lanes) -> None:
+        """Lanes went on behind barrier.cluster: all that its blocks released before is known to them."""
+        now = np.where(self.order.warps_of(lanes), self.order.now + self.memory.base, 0)
+        np.maximum(self.acquired, now, out=self.acquired)
+
+    def _clock(self, warps) -> np.ndarray:
+        """Up to when each warp's accesses happened before what any of these warps does now."""
+        known = np.where(warps[:, :, None], self.order.known, 0).max(axis=1)
+        return np.maximum(known, np.where(warps, self.order.now, 0))
+
+    def _synchronise(self, ins, granule, who, kind, now) -> None:
+        memory, m = self.memory, self.chunk
+        warp = who // 32 - self.first * (m.T // 32)  # of the chunk
+        warps = np.zeros(m.W, bool)
+        warps[warp] = True
+        self._flags(granule, warp, kind)
+        earlier = memory.flags[granule]
+        if kind != "load":
+            warps = warps.reshape(m.B, -1)
+            if not _TO_OTHERS.isdisjoint(ins.parts):
+                np.maximum(self.performed, self._clock(warps), out=self.performed)
+            released = np.minimum(self._clock(warps), self.performed)
+            rows = slice(self.first, self.first + m.B)
+            known = np.where(released > 0, released + memory.base, 0)
+            np.maximum(memory.published[rows], known, out=memory.published[rows])
+            memory.flags[granule] = memory.base + now
+            if kind == "store":
+                return
+            pairs = np.unique(np.stack([granule, warp]), axis=1)[0]
+            shared = pairs[1:][
+                pairs[1:] == pairs[:-1]
+            ]  # by several warps at once, one after the other
+            earlier = np.where(np.isin(granule, shared), memory.base + now, earlier)
+        np.maximum.at(self.acquired.reshape(-1), warp, earlier)
+
+    def _flags(self, granule, warp, kind) -> None:
+        """Order between the warps of a block, through the few places that a strong access names."""
+        named = np.unique(granule)
+        if len(named) <= _FLAGS:
+            for flag in named.tolist():
+                warps = np.zeros(self.chunk.W, bool)
+                warps[warp[granule == flag]] = True
+                warps = warps.reshape(self.chunk.B, -1)
+                self.order.flag(("global", flag), warps, True, kind != "load")
+
+    def joined(self, warps) -> None:
+        """These warps, (blocks, warps) bool, met: each knows what any of them does."""
+        most = np.where(warps, self.acquired, 0).max(axis=1, keepdims=True)
+        np.maximum(self.acquired, most, out=self.acquired, where=warps)
+
+    # --- Reports ---
+
+    def _report(self, ins, granule, who, at, others, what, verb, did) -> None:
+        memory = self.memory
+        for number in np.unique(what >> 1).tolist():
+            earlier = memory.instructions[number]
+            members = at[what >> 1 == number]
+            key = (KIND, place_of(ins), place_of(earlier))
+            hazard = memory.report.found.get(key)
+            if hazard is None:
+                one = int(members[0])
+                hazard = self._hazard(
+                    ins, earlier, int(granule[one]), int(who[one]), int(others[one]), verb, did
+                )
+                memory.report.found[key] = hazard
+            hazard.count += len(members)
+
+    def _hazard(self, ins, earlier, granule, who, other, verb, did) -> Hazard:
+        memory, T = self.memory, self.chunk.T
+        which = int(np.searchsorted(memory.bases, granule, "right")) - 1
+        buffer, offset = memory.buffers[which], int(granule - memory.bases[which]) << memory.shift
+        (block, thread), (other_block, other_thread) = divmod(who, T), divmod(other, T)
+        by = f"thread {self._thread(other_thread)}"
+        if block == other_block:
+            apart = (
+                "the warp does not synchronise"
+                if thread >> 5 == other_thread >> 5
+                else "no barrier stands"
+            )
+            why = f"{apart} between"
+        else:
+            by = f"{by} of block {self._block(other_block)}"
+            why = "nothing orders one block before the other (a fence and an atomic flag would)"
+        if ins is earlier and did == "wrote":
+            why = why.replace("no barrier stands between", "which value stays is a matter of luck")
+        text = (
+            f"thread {self._thread(thread)} {verb} byte {offset} of {buffer.name} {where(ins)}, which {by} "
+            f"{did} {where(earlier)}; {why}"
+        )
+        return Hazard(
+            KIND,
+            f"{KIND} in block {self._block(block)}: {text}",
+            source_of(ins),
+            source_of(earlier),
+            ins.line,
+            earlier.line,
+            self._block(block),
+            self._thread(thread),
+            self._thread(other_thread),
+            offset,
+            buffer.name,
+            offset,
+            frames=frames_of(ins),
+            other_frames=frames_of(earlier),
+        )
+
+    def _block(self, number: int) -> tuple[int, int, int]:
+        return tuple(int(x) for x in self.memory.blocks[number])
+
+    def _thread(self, number: int) -> tuple[int, int, int]:
+        x, y, _ = self.memory.block
+        return (number % x, number // x % y, number // (x * y))
