@@ -11,12 +11,14 @@ from emulator.errors import (
     Deadlock,
     EmulatorError,
     ExecutionError,
+    LimitExceeded,
     Misaligned,
     OutOfBounds,
     PtxError,
     Trap,
     Unsupported,
 )
+from emulator.machine.tensor_map import TensorMap
 from emulator.module import Module
 
 __all__ = [
@@ -25,11 +27,13 @@ __all__ = [
     "Deadlock",
     "EmulatorError",
     "ExecutionError",
+    "LimitExceeded",
     "Misaligned",
     "Module",
     "OutOfBounds",
     "PtxError",
     "Row",
+    "TensorMap",
     "Trace",
     "Trap",
     "Unsupported",

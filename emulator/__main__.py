@@ -216,6 +216,9 @@ def main(words: list[str] | None = None) -> int:
     except (EmulatorError, ValueError, TypeError, OSError) as problem:
         print(f"{type(problem).__name__}: {problem}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ class ExecutionError(EmulatorError):
     """Something went wrong at an instruction.
 
     instruction: PTX text; ptx_line: 1-based; source: (file, line) or None; block, thread: (x, y, z)
-    or None; address: the offending address as the program sees it, or None.
+    or None; address: the offending address as the program sees it, or None. hazards: those found
+    until then; the first are noted in the traceback.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class ExecutionError(EmulatorError):
     ):
         self.instruction, self.ptx_line, self.source = instruction, ptx_line, source
         self.block, self.thread, self.address = block, thread, address
+        self.hazards: list = []
         lines = [message]
         if instruction:
             lines.append(f"    at PTX line {ptx_line}: {instruction}")
@@ -63,15 +65,28 @@ class Misaligned(ExecutionError):
 
 
 class Deadlock(ExecutionError):
-    """No warp can make progress. `.waiting` lists where each one stands, as text."""
+    """No warp can make progress. `.waiting` lists where each one stands, as text, `.barriers` what the
+    mbarriers lack that somebody waits for.
+    """
 
-    def __init__(self, message: str, waiting: list[str] | None = None, **where):
-        self.waiting = waiting or []
-        super().__init__("\n".join([message, *(f"    {line}" for line in self.waiting)]), **where)
+    def __init__(
+        self,
+        message: str,
+        waiting: list[str] | None = None,
+        barriers: list[str] | None = None,
+        **where,
+    ):
+        self.waiting, self.barriers = waiting or [], barriers or []
+        lines = [message, *(f"    {line}" for line in [*self.waiting, *self.barriers])]
+        super().__init__("\n".join(lines), **where)
 
 
 class BarrierDivergence(Deadlock):
     """Threads of one warp wait at different barriers, or a barrier that some of its threads never reach."""
+
+
+class LimitExceeded(Deadlock):
+    """A budget that the launch was given is spent. `.waiting` lists where each warp stands, as text."""
 
 
 class Trap(ExecutionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -9,20 +10,31 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from emulator.counts.trace import Row, Trace
-from emulator.errors import PtxError, Unsupported
-from emulator.machine import schedule
+from emulator.errors import ExecutionError, PtxError
+from emulator.machine import boxes, schedule
 from emulator.machine.binder import PARAM_ADDRESS
+from emulator.machine.boxes import Mapped
 from emulator.machine.chunk import Chunk
+from emulator.machine.cluster import MAX_BLOCKS
+from emulator.machine.cluster import coordinates as cluster_order
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
+from emulator.machine.limits import NEVER, Limits, used_by
 from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
+from emulator.machine.residency import (
+    MOST_BLOCKS,
+    MULTIPROCESSORS,
+    Grid,
+    chunk_blocks,
+    resident_blocks,
+)
+from emulator.machine.tensor_map import TensorMap
 from emulator.ops.table import OPCODES
 from emulator.ops.watching import Watch
 from emulator.sanitizer import DeviceMemory, Report, watch_device
 from emulator.text.program import WIDTHS, Function, Variable
 from emulator.text.ptx import parse
 
-CHUNK_THREADS = 16384  # so that an instruction's operands stay in a core's cache
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
 _KINDS = {"f": "a float", "s": "a signed integer", "u": "an unsigned integer", "b": "any type"}
@@ -99,9 +111,6 @@ class Module:
         return function
 
     def _decode(self, function: Function) -> Code:
-        if np.prod(function.cluster) > 1:
-            raise Unsupported("a cluster of more than one block is not supported", function.line,
-                              ".reqnctapercluster " + ", ".join(map(str, function.cluster)))  # fmt: skip
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
         return decode(self.program, function, addresses, OPCODES, Watch)
 
@@ -113,29 +122,42 @@ class Module:
         args: Sequence,
         shared_bytes: int = 0,
         *,
+        cluster: Sequence[int] | int | None = None,
         blocks: Iterable[Sequence[int]] | None = None,
         count: bool = True,
         sanitize: bool = True,
         record: int = 256,
         progress: bool | None = None,
+        cooperative: bool = False,
+        max_warp_instructions: int | None = None,
+        max_seconds: float | None = None,
     ) -> Trace:
         """Runs a kernel to its end.
 
         grid, block: up to three extents, x first. args: one for each parameter; a C-contiguous NumPy
-        array is a device buffer, updated in place; a NumPy scalar (or bytes, for a struct) goes by
-        value and must have the parameter's size; a Python int or float takes the parameter's type.
-        shared_bytes: dynamic shared memory. blocks: run only these blocks, [(x, y, z), ...]. count:
+        array is a device buffer, updated in place; a `TensorMap` goes where a parameter of 128 bytes
+        stands for one; a NumPy scalar (or bytes, for a struct) goes by value and must have the
+        parameter's size; a Python int or float takes the parameter's type.
+        shared_bytes: dynamic shared memory. cluster: up to three extents, in blocks; what the kernel
+        was compiled for (`.reqnctapercluster`), else one block, where it is left out. blocks: run only
+        these blocks, [(x, y, z), ...]. count:
         False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
         record: of how many warp executions to keep the addresses, for each
         instruction. progress: show progress on
-        stderr after two seconds; None means where stderr is a terminal.
+        stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident
+        together, as `grid.sync()` needs; ValueError where a GPU (`machine.residency`) could not hold them.
+        max_warp_instructions, max_seconds: LimitExceeded beyond so many, instructions counted once for each
+        warp that executes them; None is no limit.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
-        Misaligned, Deadlock, BarrierDivergence and Trap from the kernel.
+        Misaligned, Deadlock, BarrierDivergence, LimitExceeded and Trap from the kernel.
         """
         code = self.entry(entry)
-        return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), args, shared_bytes,
-                      count, sanitize, record).run(blocks, progress)  # fmt: skip
+        limits = Limits(max_warp_instructions, max_seconds)
+        if cluster is not None:
+            cluster = _triple(cluster, "cluster")
+        return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), cluster, args, shared_bytes,
+                      count, sanitize, record, cooperative, limits).run(blocks, progress)  # fmt: skip
 
 
 def _triple(extents, what: str) -> tuple[int, int, int]:
@@ -188,10 +210,14 @@ class Launch:
     """One kernel launch; what its chunks share."""
 
     def __init__(
-        self, module, code: Code, grid, block, args, shared_bytes, count, sanitize, record
-    ):
+        self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
+        cooperative=False, limits=None,
+    ):  # fmt: skip
         self.module, self.code, self.grid, self.block = module, code, grid, block
-        self.counting = count
+        self.cluster = self._check_cluster(cluster)
+        self.tensor_maps: list[Mapped] = []
+        self.counting, self.cooperative = count, bool(cooperative)
+        self.limits = limits or Limits()
         for what, number in (("shared_bytes", shared_bytes), ("record", record)):
             if not isinstance(number, int | np.integer):
                 raise TypeError(f"{what} is an integer, not {number!r}")
@@ -220,8 +246,30 @@ class Launch:
             )
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip
+        self.workspace = 0
+        if self.cooperative:
+            self.workspace = self.space.add("the grid's workspace", np.zeros(16, np.uint8)).start
         self.report = Report() if sanitize else None
         self.device: DeviceMemory | None = None  # watches global memory
+
+    def _check_cluster(self, given) -> tuple[int, int, int]:
+        """The extents of a cluster in blocks. ValueError for one that cannot be launched."""
+        function = self.code.function
+        compiled = function.cluster
+        if compiled and given and given != compiled:
+            raise ValueError(
+                f"{function.name} was compiled for clusters of {compiled}, not {given}"
+            )
+        if function.explicit_cluster and not (compiled or given):
+            raise ValueError(f"{function.name} needs cluster=: it is launched in clusters")
+        self.explicit_cluster = bool(compiled or given)
+        cluster = given or compiled or (1, 1, 1)
+        blocks, most = math.prod(cluster), function.max_cluster_rank or MAX_BLOCKS
+        if blocks > most:
+            raise ValueError(f"cluster {cluster} has {blocks} blocks; the most is {most}")
+        if any(g % c for g, c in zip(self.grid, cluster, strict=True)):
+            raise ValueError(f"grid {self.grid} is not whole clusters of {cluster} blocks")
+        return cluster
 
     def _check_shape(self, shared_bytes) -> None:
         function, threads = self.code.function, int(np.prod(self.block))
@@ -264,6 +312,8 @@ class Launch:
 
     def _argument(self, number: int, arg, name: str, size: int, kind: str, mapped) -> bytes:
         where = f"argument {number} ({name}, .{kind}{f'[{size}]' if size != WIDTHS[kind] else ''})"
+        if isinstance(arg, TensorMap):
+            return self._tensor_map(number, arg, size, where, mapped)
         if isinstance(arg, np.ndarray) and arg.ndim == 0 and arg.dtype.names:
             arg = arg[()]
         if isinstance(arg, np.ndarray):
@@ -276,14 +326,7 @@ class Launch:
                 )
             if not arg.flags.writeable:
                 raise ValueError(f"{where}: this array is read-only; pass a copy")
-            for known, buffer in mapped:
-                if known is arg:
-                    self.arrays[number] = buffer
-                    return buffer.start.to_bytes(8, "little")
-            plain = np.asarray(arg)  # a matrix stays a matrix when it is reshaped
-            flat = plain.reshape(-1).view(np.uint8) if arg.size else np.zeros(0, np.uint8)
-            buffer = self.space.add(f"argument {number}", flat)
-            mapped.append((arg, buffer))
+            buffer = self._buffer(number, arg, mapped)
             self.arrays[number] = buffer
             return buffer.start.to_bytes(8, "little")
         if arg is None:
@@ -311,19 +354,59 @@ class Launch:
             f"{where}: pass a NumPy array, a NumPy scalar or bytes, not {type(arg).__name__}"
         )
 
+    def _buffer(self, number: int, array: np.ndarray, mapped) -> Buffer:
+        """The buffer of a contiguous array: one for each array, however often it is passed."""
+        for known, buffer in mapped:
+            if known is array:
+                return buffer
+        plain = np.asarray(array)  # a matrix stays a matrix when it is reshaped
+        flat = plain.reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8)
+        buffer = self.space.add(f"argument {number}", flat)
+        mapped.append((array, buffer))
+        return buffer
+
+    def _tensor_map(self, number: int, given: TensorMap, size: int, where: str, mapped) -> bytes:
+        """A tensor map's 128 bytes; its array has an address too, the same as where it is passed itself."""
+        if size != boxes.BYTES:
+            raise TypeError(f"{where} is {size} bytes; a tensor map is {boxes.BYTES}, by value")
+        array = given.array
+        whole = array
+        while isinstance(whole, np.ndarray) and not any(whole is known for known, _ in mapped):
+            if not isinstance(whole.base, np.ndarray):
+                break
+            whole = whole.base
+        start = 0
+        if isinstance(whole, np.ndarray) and whole.flags.c_contiguous:
+            inside = array.ctypes.data - whole.ctypes.data
+            start = self._buffer(number, whole, mapped).start + inside
+        try:
+            found = boxes.in_launch(given, start, f"argument {number}")
+        except (TypeError, ValueError) as problem:
+            raise type(problem)(f"{where}: {problem}") from None
+        self.tensor_maps.append(found)
+        return found.handle(len(self.tensor_maps) - 1)
+
     def run(self, blocks, progress) -> Trace:
         started = time.perf_counter()
         coordinates = self._coordinates(blocks)
         self.device = self._watch(coordinates) if self.report is not None else None
-        lanes = -(-int(np.prod(self.block)) // 32) * 32
-        size = max(1, CHUNK_THREADS // lanes)
+        size = self._chunk_blocks(len(coordinates))
         show = sys.stderr.isatty() if progress is None else progress
         shown = False
         for start in range(0, len(coordinates), size):
             chunk = Chunk(self, self.code, coordinates[start : start + size], start)
-            with np.errstate(all="ignore"):
-                schedule.run(chunk)
-            chunk.finish()
+            try:
+                with np.errstate(all="ignore"):
+                    schedule.run(chunk)
+                chunk.finish()
+            except ExecutionError as problem:
+                problem.hazards = self.report.hazards if self.report else []
+                for hazard in problem.hazards[:3]:
+                    problem.add_note(f"before that: {hazard}")
+                raise
+            if chunk.next_look < NEVER:
+                self.limits.look(chunk)
+                self.limits.spent += used_by(chunk)
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))
                 share = done / len(coordinates)
@@ -350,11 +433,30 @@ class Launch:
             self.code, self.space, self.arrays, self.report, coordinates, self.block
         )
 
-    def _coordinates(self, blocks) -> np.ndarray:
-        gx, gy, gz = self.grid
+    def _chunk_blocks(self, blocks: int) -> int:
+        """How many blocks run together."""
+        threads = int(np.prod(self.block))
+        self.block_count, self.together = blocks, self.cooperative or self.code.pointers.waits
+        most = resident_blocks(threads, self.shared_bytes)
+        if self.cooperative and blocks > most:
+            raise ValueError(
+                f"a cooperative launch needs all blocks resident at once: {blocks} blocks of {threads} threads and "
+                f"{self.shared_bytes} bytes of shared memory are more than the {most} that a GPU of "
+                f"{MULTIPROCESSORS} multiprocessors holds"
+            )
+        size = chunk_blocks(threads, self.shared_bytes, self.code.local_bytes, self.together)
+        cluster = math.prod(self.cluster)
+        return min(max(size // cluster, 1) * cluster, blocks)
+
+    def _coordinates(self, blocks) -> np.ndarray | Grid:
         if blocks is None:
-            index = np.arange(gx * gy * gz)
-            return np.stack([index % gx, index // gx % gy, index // (gx * gy)], axis=1)
+            grid = Grid(self.grid)
+            if np.prod([float(extent) for extent in self.grid]) > MOST_BLOCKS:
+                raise ValueError(
+                    f"grid {self.grid} has more than {MOST_BLOCKS} blocks, which would take years here; "
+                    "name a few of them with blocks="
+                )
+            return grid if math.prod(self.cluster) == 1 else cluster_order(self.grid, self.cluster)
         if isinstance(blocks, str) or not isinstance(blocks, Iterable):
             raise TypeError(f"blocks is a list of blocks, [(x, y, z), ...], not {blocks!r}")
         chosen = np.array([_coordinate(block) for block in blocks], np.int64).reshape(-1, 3)
@@ -364,7 +466,15 @@ class Launch:
             raise ValueError(f"blocks: {chosen.tolist()} are not all inside grid {self.grid}")
         if len(np.unique(chosen, axis=0)) < len(chosen):
             raise ValueError(f"blocks: {chosen.tolist()} name a block twice; a block runs once")
-        return chosen
+        together = math.prod(self.cluster)
+        if together == 1:
+            return chosen
+        wanted = {tuple(block) for block in chosen.tolist()}
+        clusters = cluster_order(self.grid, self.cluster).reshape(-1, together, 3).tolist()
+        picked = [c for c in clusters if wanted.intersection(map(tuple, c))]
+        if len(picked) * together != len(chosen):
+            raise ValueError(f"blocks: {chosen.tolist()} are not whole clusters of {self.cluster}")
+        return np.array(picked, np.int64).reshape(-1, 3)
 
 
 def _coordinate(block) -> tuple[int, int, int]:

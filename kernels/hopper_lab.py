@@ -123,8 +123,13 @@ def pack(folder: Path, jobs_file: Path) -> None:
         ["nvcc", "-cubin", "-arch=sm_90", str(folder / "probe.cu"), "-o", str(folder / "probe.cub")], check=True
     )  # fmt: skip
     here = Path(__file__).parent
-    for name in ("hopper_lab.py", "tensor_map.py"):
-        shutil.copy(here / name, folder / name)
+    described = here.parent / "emulator" / "machine" / "tensor_map.py"
+    for source, name in (
+        (here / "hopper_lab.py", "hopper_lab.py"),
+        (here / "tensor_map.py", "encoded_maps.py"),
+        (described, "tensor_map.py"),
+    ):
+        shutil.copy(source, folder / name)
 
 
 def label(job: dict) -> str:
@@ -173,6 +178,7 @@ class Gpu:
 
     def map(self, tensor, box, promotion: int = 256, format: str | None = None):
         """The 128 bytes that describe a torch matrix; the swizzle is as wide as a row of the box."""
+        from encoded_maps import encode
         from tensor_map import TensorMap
 
         interface = {  # torch has none for bfloat16
@@ -184,9 +190,11 @@ class Gpu:
         }
         bare = SimpleNamespace(__array_interface__=interface)
         name = format or str(tensor.dtype).removeprefix("torch.")
-        return TensorMap(
-            bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
-        ).encode()
+        return encode(
+            TensorMap(
+                bare, box, format=name, swizzle=box[1] * tensor.element_size(), promotion=promotion
+            )
+        )
 
     def launcher(self, job: dict, A, B, C, alpha=1.0, beta=0.0, function=None):
         """A function that launches this job's kernel on these matrices."""
@@ -200,7 +208,8 @@ class Gpu:
         values = [A.data_ptr(), B.data_ptr()]
         if job["boxes"]:
             values = [
-                self.map(matrices[name][0], box, *matrices[name][1:]) for name, box in job["boxes"].items()
+                self.map(matrices[name][0], box, *matrices[name][1:])
+                for name, box in job["boxes"].items()
             ]
         kept, pointers = [], []
         for value in [*values, C.data_ptr(), M, N, K, float(alpha), float(beta)]:
@@ -247,7 +256,13 @@ class Gpu:
             one = torch.ones((), device="cuda")
             return {
                 f"(cublaslt {'fast' if fast else 'precise'})": lambda fast=fast: torch._scaled_mm(
-                    A, right, scale_a=one, scale_b=one, out_dtype=C.dtype, use_fast_accum=fast, out=C
+                    A,
+                    right,
+                    scale_a=one,
+                    scale_b=one,
+                    out_dtype=C.dtype,
+                    use_fast_accum=fast,
+                    out=C,
                 )
                 for fast in (True, False)
             }
@@ -336,7 +351,10 @@ def check_one(gpu: Gpu, job: dict) -> dict:
                 scale += abs(beta) * before[1 : M + 1].double().abs()
             # fp32 sums, then one rounding to the output's type
             error = (C.double() - want).abs()
-            allowed = SUMS_TOLERANCE.get(job["inputs"], 4e-6) * scale + TOLERANCE[job["output"]] * want.abs()
+            allowed = (
+                SUMS_TOLERANCE.get(job["inputs"], 4e-6) * scale
+                + TOLERANCE[job["output"]] * want.abs()
+            )
             bad = ~(error <= allowed + 1e-6)
             relative = (error / scale).max().item()
             worst = max(worst, relative) if not math.isnan(relative) else float("nan")

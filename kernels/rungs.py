@@ -335,6 +335,7 @@ HOPPER_TYPES = (
     ({"BF16_OUTPUT": 1}, {"output": "bfloat16"}),
 )
 
+
 def eight_warps(*, BM: int, BN: int, WM: int, **_: int) -> bool:
     """Whether the tile of tma_mma is that of two warpgroups."""
     return BM * BN == 8 * WM * 64 and divides(WM, BM)

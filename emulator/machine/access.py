@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from emulator.machine.cluster import REMOTE, is_remote
 from emulator.machine.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from emulator.machine.values import SIGNED, UNSIGNED, Affine, Pattern, add
 from emulator.text.program import WIDTHS
@@ -37,7 +38,7 @@ def resolve(m, space: str, address, mask) -> list:
     if space in ("global", "const", "param"):
         return [(m.globals, address, mask, "global" if space == "global" else "const")]
     if space == "shared":
-        return [(m.shared, address, mask, "shared")]
+        return _in_cluster(m, address, mask)
     if space == "local":
         return [(m.local, address, mask, "local")]
     if type(address) is int:
@@ -54,7 +55,10 @@ def resolve(m, space: str, address, mask) -> list:
         (LOCAL_WINDOW, m.local, "local"),
     ):
         if lo >= window - WINDOW_BYTES and hi < window + WINDOW_BYTES:
-            return [(memory, add(address, -window & (1 << 64) - 1, 8), mask, name)]
+            inside = add(address, -window & (1 << 64) - 1, 8)
+            if name == "shared":
+                return _in_cluster(m, inside, mask)
+            return [(memory, inside, mask, name)]
     lanes, active, found = m.addresses(address), m.lanes_of(mask), []
     near_shared = (lanes >= SHARED_WINDOW - WINDOW_BYTES) & (lanes < SHARED_WINDOW + WINDOW_BYTES)
     near_local = (lanes >= LOCAL_WINDOW - WINDOW_BYTES) & (lanes < LOCAL_WINDOW + WINDOW_BYTES)
@@ -67,7 +71,23 @@ def resolve(m, space: str, address, mask) -> list:
         if here.any():
             pattern = Pattern(np.where(here, lanes - window, int(lanes[here][0]) - window), 0, 0)
             pattern.lo, pattern.hi = int(pattern.array.min()), int(pattern.array.max())
-            found.append((memory, Affine(pattern), here, name))
+            if name == "shared":
+                found += _in_cluster(m, Affine(pattern), here)
+            else:
+                found.append((memory, Affine(pattern), here, name))
+    return found
+
+
+def _in_cluster(m, address, mask) -> list:
+    """A block's own shared memory, and that of the other blocks of its cluster: "cluster"."""
+    if m.remote is None or not is_remote(address):
+        return [(m.shared, address, mask, "shared")]
+    lanes = m.lanes_of(mask)
+    far = lanes & (m.addresses(address) >= REMOTE)
+    found = [(m.remote, address, far, "cluster")] if far.any() else []
+    near = lanes & ~far
+    if near.any():
+        found.append((m.shared, address, near, "shared"))
     return found
 
 
@@ -105,7 +125,7 @@ def watch_global(m, ins, address, mask, width: int, kind: str, values=None) -> N
         m.device.access(ins, address, mask, width, kind, values)
 
 
-def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
+def count(m, ins, name: str, address, mask, width: int, kind: str, values=None) -> None:
     """Counts and watches an access. Stores to global memory are watched before they happen: `watch_global`."""
     if name == "global":
         if kind != "store":
@@ -118,4 +138,6 @@ def count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
             if kind != "store":
                 m.sanitizer.read(address, mask, width, ins, strong)
             if kind != "load":
-                m.sanitizer.write(address, mask, width, ins, strong)
+                m.sanitizer.write(address, mask, width, ins, strong, values)
+    elif name == "cluster":
+        m.count_cluster(ins, address, mask, width, kind)

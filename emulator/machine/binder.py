@@ -218,6 +218,9 @@ class Binder:
         if isinstance(operand, Imm):
             constant = bool(operand.value)
             return lambda m: constant
+        if isinstance(operand, Special):
+            name = operand.name
+            return lambda m: bool(m.special(name))
         get = self._truth(operand)
 
         def read(m):

@@ -13,8 +13,9 @@ from emulator.counts.sectors import global_sectors
 from emulator.counts.trace import Sample
 from emulator.counts.wavefronts import shared_wavefronts, shared_wavefronts_ideal
 from emulator.errors import ExecutionError
+from emulator.machine.cluster import REMOTE, ClusterShared, owners
 from emulator.machine.code import Code
-from emulator.machine.memory import Globals, Rows
+from emulator.machine.memory import RESERVED_BYTES, Globals, Rows, reserved_start
 from emulator.machine.specials import special
 from emulator.machine.values import Pattern, Value, merge
 
@@ -42,21 +43,29 @@ class Chunk:
         self.threads = block[0] * block[1] * block[2]
         self.B, self.T = len(blocks), -(-self.threads // 32) * 32
         self.W = self.B * self.T // 32
+        self.cluster = int(np.prod(launch.cluster))  # blocks of a cluster; they lie side by side
         self.rows, self.counting, self.sanitizer = launch.rows, launch.counting, None
         self.regs: list[Value] = [0] * len(code.widths)
         self.params = launch.params
         self.keep, self.active = 0, self.B * self.threads
         self.clock, self.changes, self.spun = 0, 0, False
+        self.first, self.next_look = first, launch.limits.first_look
         self.nowhere = Pattern(np.zeros((1, 1), np.int64), 0, 0)
         self.everyone = np.zeros((self.B, self.T), bool)
         self.everyone[:, : self.threads] = True
         self.alive = None if self.threads == self.T else self.everyone
         self.alive_count = self.active
         shared_row = np.arange(self.B)[:, None]
-        self.shared = Rows("shared", shared_row, self.B, launch.shared_bytes)
+        size = launch.shared_bytes
+        self.reserved_start = reserved_start(size)
+        if code.reserved:
+            size = self.reserved_start + RESERVED_BYTES
+        self.shared = Rows("shared", shared_row, self.B, size)
         self.local = Rows("local", np.arange(self.B * self.T).reshape(self.B, self.T), self.B * self.T,
                           code.local_bytes) if code.local_bytes else None  # fmt: skip
+        self.remote = ClusterShared(self) if self.cluster > 1 or code.maps_addresses else None
         self.globals = Globals(launch.space)
+        self.endings: list = []  # called, in order, when every thread has come to its end
         self.specials: dict[str, Value] = {}
         self.states: dict[str, object] = {}
         self.masks: dict = {}
@@ -209,6 +218,28 @@ class Chunk:
         requests = self.W if mask is None else int(lanes.any(axis=1).sum())
         return requests, int(sectors.sum()), threads * width
 
+    def count_wavefronts(self, ins, mask, by_warp: int, by_lane: int = 0) -> None:
+        """Adds what an instruction always costs in shared memory (tests/data/README.md)."""
+        if self.counting:
+            lanes, row = self.lanes_of(mask), self.rows[ins.index]
+            waves = by_warp * self.warps_of(lanes) + by_lane * int(np.count_nonzero(lanes))
+            row.shared_wavefronts += waves
+            row.shared_wavefronts_ideal += waves
+
+    def count_cluster(self, ins, address, mask, width: int, kind: str) -> None:
+        """An access to other blocks' shared memory: its bytes, and a look by the sanitizer.
+
+        It costs no wavefront here but for the answer to an atomic (tests/data/README.md).
+        """
+        if self.counting:
+            self.rows[ins.index].bytes += int(np.count_nonzero(self.lanes_of(mask))) * width
+            self.count_wavefronts(ins, mask, int(kind == "atomic"))
+        if self.sanitizer is not None:
+            strong = kind == "atomic" or not sanitizer.STRONG.isdisjoint(ins.parts)
+            whose, inside = owners(self, address), self.addresses(address) & (REMOTE - 1)
+            lanes = self.lanes_of(mask)
+            self.sanitizer.remote(lanes, whose, inside, width, ins, kind, strong)
+
     def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
         """Keeps what each warp of the launch's first block did."""
         active = self.lanes_of(mask)[0]
@@ -224,7 +255,9 @@ class Chunk:
         row.room -= int(np.count_nonzero(active.reshape(-1, 32).any(axis=1)))
 
     def finish(self) -> None:
-        """Adds what blocks and guards counted to the rows."""
+        """Ends what is still under way, and adds what blocks and guards counted to the rows."""
+        for ending in self.endings:
+            ending(self)
         for block, (warps, threads) in zip(self.code.blocks, self.runs, strict=True):
             if not warps:
                 continue

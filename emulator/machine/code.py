@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from emulator.machine.pointers import Pointers
+from emulator.sanitizer.report import source_name
 from emulator.text.program import Function, Instruction
 
 ALL = -1  # a register set with every register in it
@@ -44,3 +45,18 @@ class Code:
     local_bytes: int
     params: list[tuple[str, int, int, str]]  # name, offset, size, type
     pointers: Pointers
+    reserved: bool  # asks for the part of shared memory that is the system's
+    asks_for_grid: bool  # asks for a grid's workspace, which cooperative launches have
+
+    @property
+    def maps_addresses(self) -> bool:
+        """Whether it makes addresses of other blocks' shared memory."""
+        return any(ins.parts[0] == "mapa" for ins in self.instructions.values())
+
+    def shared_symbol(self, address: int) -> tuple[str, int]:
+        """(name, start) of the shared variable that a byte address is in, as its author wrote it."""
+        before = [(at, name) for name, at in self.shared_symbols.items() if at <= address]
+        if not before:
+            return "shared memory", 0
+        at, name = max(before)
+        return source_name(name), at

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.errors import BarrierDivergence, Deadlock
+from emulator.machine import mbarriers
 from emulator.machine.barriers import ranges
 from emulator.machine.chunk import Chunk
+from emulator.machine.residency import MULTIPROCESSORS
 
 
-def report(m: Chunk, why: str) -> None:
-    """Raises Deadlock, or BarrierDivergence when one warp's lanes wait at a barrier that others never reach."""
+def report(m: Chunk, why: str, error: type[Deadlock] | None = None) -> None:
+    """Raises `error` with where everybody stands.
+
+    Without one it is Deadlock, or BarrierDivergence when one warp's lanes wait at a barrier that others never
+    reach.
+    """
     places: dict[int, np.ndarray] = {}
     for at, group in m.groups.items():
         places[at] = m.lanes_of(group.mask)
@@ -37,13 +43,23 @@ def report(m: Chunk, why: str) -> None:
     more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
     item, block = first if first else (None, None)
     where = m.place_of(item, block) if item else {}
+    if error is not None:
+        raise error(why, lines[:32] + more, **where)
+    left = m.launch.block_count - m.first - m.B
+    if left and m.launch.together:
+        why += (
+            f"; {left} more blocks have not begun, because a GPU of {MULTIPROCESSORS} multiprocessors holds only "
+            f"{m.B} of this size at once: blocks may not wait for those that come later"
+        )
+        raise Deadlock(why, lines[:32] + more, **where)
     if (divided & warps_at_barrier).any():
         raise BarrierDivergence(
             "threads of one warp wait at a barrier that others of the warp never reach",
             lines[:32] + more,
+            mbarriers.describe(m),
             **where,
         )
-    raise Deadlock(why, lines[:32] + more, **where)
+    raise Deadlock(why, lines[:32] + more, mbarriers.describe(m), **where)
 
 
 def _next_instruction(m: Chunk, at: int):

@@ -8,6 +8,7 @@ from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
 from emulator.machine.pointers import find as find_pointers
 from emulator.machine.unwritten import watch
+from emulator.machine.warpgroup import tracked, watched
 from emulator.text import flow
 from emulator.text.program import Address, Function, Instruction, Program
 from emulator.text.rows import Row, Table, row_of
@@ -23,6 +24,7 @@ def decode(
     """
     graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
+    under_way = tracked(graph.blocks, names.slot)
     blocks, flows, instructions, raw = [], [], {}, []
     for index, block in enumerate(graph.blocks):
         made = CodeBlock(
@@ -40,6 +42,9 @@ def decode(
                 if position == 0 and block.head and row.member is not None:
                     made.head_step = bind.integer(item.operands[row.member], "u32")
                 step = _made(row, item, bind)
+                held = (bind.uses | bind.defs) & under_way
+                if held and item.parts[0] != "wgmma":
+                    step = watched(step, item, bind.uses & held, bind.defs & held, names.slot)
             touched.append((item, step, bind))
             if step is not None:
                 made.steps.append(bind.guarded(step) if item.guard else step)
@@ -63,17 +68,19 @@ def decode(
         raw.append(touched)
     _liveness(blocks, flows)
     watch(blocks, raw, names, watching, opcodes)
-    pointers = find_pointers(raw, names)
+    pointers = find_pointers(raw, names, blocks)
     shared = {name: at for name, (space, at) in names.symbols.items() if space == "shared"}
     return Code(
         function, blocks, graph.order, names.widths, names.names, instructions,
         names.shared_static, shared, names.local_bytes, names.params, pointers,
+        names.reserved, names.asks_for_grid,
     )  # fmt: skip
 
 
 def _row(opcodes: Table, item: Instruction) -> Row:
     row = row_of(opcodes, item)
-    if row is None or any(isinstance(x, Address) and x.further for x in item.operands):
+    further = any(isinstance(x, Address) and x.further for x in item.operands)
+    if row is None or (further and "tensor" not in item):
         raise Unsupported(f"{item.opcode} is not supported", item.line, item.text)
     return row
 

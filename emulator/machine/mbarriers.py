@@ -3,17 +3,42 @@
 Bits 0-19 hold the arrivals still pending, 20-39 the expected count, 40-60 the transaction bytes
 outstanding, 63 the parity of the current phase. The token of an arrival is the word as it stood before.
 Programs must not look inside either.
+
+What an error message needs beyond that word is kept beside it (`History`): how many phases have ended,
+and how many bytes were announced and brought since.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from emulator.errors import ExecutionError
 from emulator.machine.access import resolve
+from emulator.machine.cluster import offsets as without_rank
+from emulator.machine.cluster import owners
 
 COUNT = (1 << 20) - 1  # the largest number of arrivals
 _TX = (1 << 21) - 1
+MOST_BYTES = (1 << 20) - 1  # that a phase may wait for (PTX ISA 9.7.13.15.2)
+
+
+@dataclass
+class History:
+    """What the mbarriers at one offset went through, (B,) int64 each.
+
+    phases: phases ended since it was initialised. announced, brought: bytes of the current phase.
+    """
+
+    phases: np.ndarray
+    announced: np.ndarray
+    brought: np.ndarray
+
+
+def histories(m) -> dict[int, History]:
+    """The mbarriers that this chunk has initialised, by their offset."""
+    return m.state("mbarriers", dict)
 
 
 class MBarrier:
@@ -29,6 +54,10 @@ class MBarrier:
         tx = (word >> np.uint64(40) & np.uint64(_TX)).astype(np.int64)
         self.tx = np.where(tx > _TX >> 1, tx - _TX - 1, tx)
         self.phase = (word >> np.uint64(63)).astype(np.int64)
+        self.history = histories(m).get(offset)
+        if self.history is None:
+            nothing = [np.zeros(m.B, np.int64) for _ in range(3)]
+            self.history = histories(m)[offset] = History(*nothing)
 
     @staticmethod
     def pack(pending, expected, tx, phase) -> np.ndarray:
@@ -50,9 +79,46 @@ class MBarrier:
         if done.any():
             self.phase = np.where(done, self.phase ^ (phases & 1), self.phase)
             self.pending = np.where(done & (self.pending == 0), self.expected, self.pending)
+            self.history.phases += np.where(done, phases, 0)
+            self.history.announced[done] = self.history.brought[done] = 0
             if self.m.sanitizer is not None:
                 now, past = keys(self.offset)
                 self.m.sanitizer.transfer(now, past, done)
+
+    def expect(self, count: np.ndarray) -> None:
+        """`count` bytes more, (B,), will be brought in this phase."""
+        self.tx = self.tx + count
+        self.history.announced += count
+
+    def bring(self, count: np.ndarray) -> None:
+        """`count` bytes, (B,), have landed."""
+        self.tx = self.tx - count
+        self.history.brought += count
+
+    def check_room(self, count: np.ndarray, ins, lanes: np.ndarray) -> None:
+        """An error for arrivals, (B,), at a phase that has all of its own and waits for bytes."""
+        bad = (count > self.pending) & (self.tx != 0)
+        if bad.any():
+            block, m = int(bad.argmax()), self.m
+            symbol, start = m.code.shared_symbol(self.offset)
+            text = (
+                f"{int(count[block])} more arrivals at the mbarrier at byte {self.offset - start} of {symbol}, "
+                f"whose phase lacks {max(int(self.pending[block]), 0)} of {int(self.expected[block])} and waits "
+                f"for {int(self.tx[block])} bytes: wait for a phase before arriving for the next"
+            )
+            by = lanes[block] if lanes[block].any() else lanes.any(axis=0)
+            m.fail(ExecutionError, text, ins, block, int(by.argmax()), address=self.offset)
+
+    def arrive_from_afar(self, count: np.ndarray) -> None:
+        """`count` arrivals, (B,), by threads of other blocks, which get no token."""
+        blocks = count > 0
+        waiting = self.tx != 0
+        left = self.pending - count
+        expected = np.maximum(self.expected, 1)
+        phases = np.where(waiting | (left > 0), 0, -left // expected + 1)
+        self.pending = np.where(blocks, left + phases * self.expected, self.pending)
+        self._turn(blocks & (phases > 0), phases)
+        self.store(blocks)
 
     def arrive(self, lanes: np.ndarray, count) -> np.ndarray:
         """Lanes, (B, T) bool, arrive with `count` each. Returns each lane's token, (B, T) uint64."""
@@ -80,12 +146,27 @@ class MBarrier:
         return token
 
     def check(self, lanes: np.ndarray, ins) -> None:
-        bad = lanes.any(axis=1) & (self.expected == 0) & (self.pending == 0)
+        self.check_blocks(lanes.any(axis=1), ins, lanes)
+
+    def check_blocks(self, blocks: np.ndarray, ins, lanes: np.ndarray) -> None:
+        """An error if the mbarrier is not initialised in one of these blocks, (B,) bool."""
+        bad = blocks & (self.expected == 0) & (self.pending == 0)
+        if bad.any():
+            by = lanes[int(bad.argmax())] if lanes[int(bad.argmax())].any() else lanes.any(axis=0)
+            thread = int(by.argmax())
+            text = f"the mbarrier at byte {self.offset} of shared memory is not initialised"
+            self.m.fail(ExecutionError, text, ins, int(bad.argmax()), thread, address=self.offset)
+
+    def check_tx(self, ins, lanes: np.ndarray) -> None:
+        """An error if the bytes outstanding leave the range of the counter (PTX ISA 9.7.13.15.2)."""
+        bad = np.abs(self.tx) > MOST_BYTES
         if bad.any():
             block = int(bad.argmax())
-            thread = int(lanes[block].argmax())
-            text = f"the mbarrier at byte {self.offset} of shared memory is not initialised"
-            self.m.fail(ExecutionError, text, ins, block, thread, address=self.offset)
+            text = (
+                f"the mbarrier at byte {self.offset} would wait for {int(self.tx[block])} bytes; "
+                f"the most is {MOST_BYTES}"
+            )
+            self.m.fail(ExecutionError, text, ins, block, int(lanes.any(axis=0).argmax()))
 
 
 def keys(offset: int) -> tuple:
@@ -97,21 +178,89 @@ def warps_of(m, lanes: np.ndarray) -> np.ndarray:
     return lanes.reshape(m.B, m.T // 32, 32).any(axis=2)
 
 
-def named(m, ins, space: str, address, mask) -> list[tuple[int, np.ndarray]]:
-    """[(offset, lanes)]: the mbarriers that an instruction names, and who names each."""
+@dataclass(frozen=True)
+class Named:
+    """The mbarriers at one offset that lanes, (B, T) bool, name. owners: (B, T), the block of the chunk
+    whose mbarrier each lane names; None where it is the lane's own.
+    """
+
+    offset: int
+    lanes: np.ndarray
+    owners: np.ndarray | None = None
+
+    def sum(self, m, each) -> np.ndarray:
+        """(B,): what lanes bring (an int, or (B, T)), summed for each block whose mbarrier they name."""
+        each = np.where(self.lanes, each, 0)
+        if self.owners is None:
+            return each.sum(axis=1)
+        weights = each[self.lanes].astype(np.float64)
+        return np.bincount(self.owners[self.lanes], weights, m.B).astype(np.int64)
+
+
+def named(m, ins, space: str, address, mask, afar: bool = False) -> list[Named]:
+    """The mbarriers that an instruction names. afar: those of other blocks of the cluster too."""
     found = []
     for memory, where, lanes, name in resolve(m, space, address, mask):
-        if name != "shared":
-            m.fail(ExecutionError, "an mbarrier must be in shared memory", ins)
+        if name != "shared" and not (afar and name == "cluster"):
+            text = "an mbarrier must be in shared memory"
+            if name == "cluster":
+                text = "a thread can wait only for an mbarrier of its own block, not of another one"
+            m.fail(ExecutionError, text, ins)
         memory.places(m, where, lanes, 8, 8, ins)
-        lanes = m.lanes_of(lanes)
+        lanes, whose = m.lanes_of(lanes), None
+        if name == "cluster":
+            whose, where = owners(m, where), without_rank(where)
         if type(where) is int:
-            found.append((where, lanes))
+            found.append(Named(where, lanes, whose))
             continue
         offsets = m.addresses(where)
         distinct = np.unique(offsets[lanes]).tolist()
         if len(distinct) == 1:
-            found.append((distinct[0], lanes))
+            found.append(Named(distinct[0], lanes, whose))
         else:
-            found += [(offset, lanes & (offsets == offset)) for offset in distinct]
+            found += [Named(at, lanes & (offsets == at), whose) for at in distinct]
     return found
+
+
+# --- Who waits, for an error message ----------------------------------------------------------------
+
+
+def waiters(m) -> dict:
+    """(offset, instruction's index) -> (instruction, lanes that still wait, the parity they wait for)."""
+    return m.state("mbarrier waiters", dict)
+
+
+def describe(m, most: int = 12) -> list[str]:
+    """A line for each mbarrier that somebody waits for: what its phase lacks."""
+    lines = []
+    for (offset, _), (_, lanes, wanted) in waiters(m).items():
+        barrier = MBarrier(m, offset)
+        for block in np.flatnonzero((lanes & m.lanes_of(m.alive)).any(axis=1)).tolist():
+            lines.append(_state(m, barrier, block, int(wanted[block, lanes[block].argmax()])))
+    unique = list(dict.fromkeys(lines))
+    more = [f"... and {len(unique) - most} more mbarriers"] if len(unique) > most else []
+    return unique[:most] + more
+
+
+def _state(m, barrier: MBarrier, block: int, wanted: int) -> str:
+    symbol, start = m.code.shared_symbol(barrier.offset)
+    history = barrier.history
+    pending, expected = int(barrier.pending[block]), int(barrier.expected[block])
+    missing = int(barrier.tx[block])
+    announced, brought = int(history.announced[block]), int(history.brought[block])
+    phases = int(history.phases[block])
+    text = (
+        f"block {tuple(m.blocks[block].tolist())}: the mbarrier at byte {barrier.offset - start} of "
+        f"{symbol} is in phase {phases} (parity {phases & 1}) and lacks {pending} of {expected} arrivals"
+    )
+    if missing > 0:
+        text += f" and {missing} bytes: {announced} were announced, copies brought {brought}"
+    elif missing < 0:
+        text += f"; copies brought {brought} bytes, {-missing} more than the {announced} announced"
+    else:
+        text += " and no bytes"
+    if missing and not pending:
+        text += ". Announce (expect_tx) what the copies bring, boxes counted whole"
+    elif phases and pending == expected and not missing:
+        text += f". If phase {phases - 1} was meant, the parity to wait for is {1 - wanted}"
+    return text

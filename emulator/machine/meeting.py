@@ -1,4 +1,4 @@
-"""Lanes of one warp wait for each other before `.sync` instructions and at `bar.warp.sync`."""
+"""Lanes of one warp (for `wgmma`, of four) wait for each other before `.sync` instructions and at `bar.warp.sync`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,32 @@ from emulator.machine.membermask import ALL_LANES, BITS, as_bits, by_lane
 def waiting(m: Chunk, block: CodeBlock, group: Group) -> np.ndarray:
     """(B, T) bool: the lanes of the group that wait for lanes that are not here yet."""
     here = group.mask.reshape(m.W, 32)
+    if block.head == "warpgroup":
+        missing = (m.lanes_of(m.alive).reshape(m.W, 32) & ~here).any(axis=1)
+        return (here & of_warpgroups(m, missing)[:, None]).reshape(m.B, m.T)
     return _lacking(m, block, here, here).reshape(m.B, m.T)
 
 
+def of_warpgroups(m: Chunk, warps: np.ndarray) -> np.ndarray:
+    """(W,) bool: whether any of the four warps of each warp's warpgroup is among `warps`."""
+    per = m.T // 32
+    whole = -(-per // 4) * 4
+    padded = np.zeros((m.B, whole), bool)
+    padded[:, :per] = warps.reshape(m.B, per)
+    any_of_four = padded.reshape(m.B, -1, 4).any(axis=2)
+    return np.repeat(any_of_four, 4, axis=1)[:, :per].reshape(m.W)
+
+
 def whole(m: Chunk, block: CodeBlock, group: Group) -> bool:
+    """Whether nobody lacks anyone whom it waits for."""
+    if block.head == "warpgroup":
+        known = m.masks.get("whole warpgroups")
+        if known is not None and known[0] is group.mask and known[1] is m.alive:
+            return True
+        if waiting(m, block, group).any():
+            return False
+        m.masks["whole warpgroups"] = (group.mask, m.alive)
+        return True
     known = m.masks.get("whole")
     if known is not None and known[0] is group.mask and known[1] is m.alive:
         return True

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.machine.values import Value, raw
+from emulator.sanitizer.lanes import note
+from emulator.sanitizer.report import where
 
 ALL_LANES = 0xFFFFFFFF
 BITS = np.uint32(1) << np.arange(32, dtype=np.uint32)
@@ -57,11 +59,32 @@ def _groups(m, mask, named: np.ndarray) -> list:
         found.append(part.reshape(m.B, m.T))
 
 
-def each(member, step):
+def check_callers(m, mask, member: Value, ins) -> None:
+    """Reports lanes that are not in the mask they call with: PTX leaves undefined what they get."""
+    if is_everyone(member) or m.launch.report is None:
+        return
+    key = ("callers", ins.index)
+    known = m.masks.get(key)
+    same = (member if type(member) is int else (member.pattern, member.offset), mask)
+    if known is not None and known[1] is mask and known[0] == same[0]:
+        return
+    m.masks[key] = same
+    outside = by_lane(m, member) & BITS == 0
+    lanes = m.lanes_of(mask) & outside.reshape(m.B, m.T)
+    if lanes.any():
+        note(m, "membermask", lanes, ins, lambda: f"executes {ins.parts[0]} {where(ins)} with a mask that it is "
+             "not in itself; every caller must be in its mask")  # fmt: skip
+
+
+def each(member, step, ins):
     """A step that runs `step` once for each group of lanes with one membermask. member: its getter."""
 
     def run(m, mask):
-        parts = groups(m, mask, member(m))
+        value = member(m)
+        check_callers(m, mask, value, ins)
+        if m.sanitizer is not None:
+            m.sanitizer.collective(mask)
+        parts = groups(m, mask, value)
         if len(parts) == 1:
             return step(m, mask)
         keep, m.keep = m.keep, -1  # what a part writes must not disturb the other parts

@@ -25,6 +25,16 @@ SHARED_LIMIT = (
     227 * 1024
 )  # bytes a block can have on sm_90 and later; sm_80 allows 163 KiB, sm_75 64 KiB
 
+# What the system keeps of a block's shared memory since sm_80. It lies behind the user's, as ptxas has it
+# for sm_80 to sm_89 (from the shared-memory size downwards; since sm_90 it lies before the user's instead).
+RESERVED_BYTES = 1024
+RESERVED_FIRST = 64  # its second part, that of cooperative groups' tiles of several warps
+
+
+def reserved_start(shared_bytes: int) -> int:
+    """Where the system's part begins, for so many bytes of the user's."""
+    return (shared_bytes + 15) // 16 * 16
+
 
 @dataclass(eq=False)
 class Buffer:

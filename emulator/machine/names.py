@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from emulator.text.flow import Flow
-from emulator.text.program import WIDTHS, Function, Program, Reg
+from emulator.text.program import WIDTHS, Function, Program, Reg, Special
+
+GRID_WORKSPACE = (
+    "envreg1",
+    "envreg2",
+)  # high and low half of its address, as cooperative groups expect
 
 
 def _align(offset: int, alignment: int) -> int:
@@ -15,7 +20,8 @@ class Names:
 
     widths, names: bytes (0 for a predicate) and name of each register slot. symbols: variable ->
     (space, address in that space). params: (name, offset, size, type) of the entry's parameters.
-    shared_static, local_bytes: what the fixed shared and the local variables occupy.
+    shared_static, local_bytes: what the fixed shared and the local variables occupy. reserved: whether
+    the entry asks where the system's part of shared memory is; asks_for_grid: or a grid's workspace.
     """
 
     def __init__(self, program: Program, function: Function, graph: Flow, globals_: dict[str, int]):
@@ -58,6 +64,15 @@ class Names:
                 local = _align(local, variable.align)
                 self.symbols[variable.name] = ("local", local)
                 local += variable.size
+        asked = {
+            operand.name
+            for block in self.graph.blocks
+            for item in block.code
+            for operand in item.operands
+            if isinstance(operand, Special)
+        }
+        self.reserved = any(name.startswith("reserved_smem") for name in asked)
+        self.asks_for_grid = not asked.isdisjoint(GRID_WORKSPACE)
         if dynamic:
             shared = _align(shared, max(16, *(v.align for v in dynamic)))
         for variable in dynamic:

@@ -28,7 +28,8 @@ class Pointers:
 
     reads, writes: instruction index -> the sources of the addresses that it reads or writes global
     memory at. fences: whether anything may order one block after another. guesses: plain loads of what the
-    kernel also updates with an atomic, through the same register: a first guess for `atom.cas`, say.
+    kernel also updates with an atomic, through the same register: a first guess for `atom.cas`, say. waits: whether
+    a loop polls global memory, so that blocks may wait for each other.
     """
 
     sources: tuple[int | str, ...]
@@ -36,6 +37,7 @@ class Pointers:
     writes: dict[int, int]
     fences: bool
     guesses: frozenset[int]
+    waits: bool
 
     def of(self, sources: int) -> list[int | str] | None:
         """The parameters and variables among these sources; None where they may be anything."""
@@ -51,8 +53,8 @@ def space_of(ins: Instruction) -> str:
     return next((p.split("::")[0] for p in ins.parts[1:] if p.split("::")[0] in _SPACES), "")
 
 
-def find(decoded: list[list[tuple]], names) -> Pointers:
-    """decoded: (instruction, step or None, Binder) of those of each block, as `decode` has them."""
+def find(decoded: list[list[tuple]], names, blocks) -> Pointers:
+    """decoded: (instruction, step or None, Binder) of those of each block, as `decode` has them; blocks: those."""
     variables = [name for name, (space, _) in names.symbols.items() if space == "global"]
     sources = (*range(len(names.params)), *variables)
     bits = {source: 1 << (_FIRST + i) for i, source in enumerate(sources)}
@@ -89,12 +91,15 @@ def find(decoded: list[list[tuple]], names) -> Pointers:
     reads: dict[int, int] = {}
     writes: dict[int, int] = {}
     fences, loads, updated = False, [], []
-    for block in decoded:
+    strong = set()
+    for at, block in enumerate(decoded):
         for ins, *_ in block:
             root = ins.parts[0]
             fences |= root in ("membar", "fence") or not _STRONG.isdisjoint(ins.parts)
             if root not in _ACCESSES or space_of(ins) in _ELSEWHERE:
                 continue
+            if root == "atom" or (root == "ld" and not _POLLS.isdisjoint(ins.parts)):
+                strong.add(at)
             if root in ("ld", "atom", "red"):
                 target = ins.operands[root != "red"]
                 (loads if root == "ld" else updated).append((ins.index, target))
@@ -107,7 +112,20 @@ def find(decoded: list[list[tuple]], names) -> Pointers:
                     if _does(ins, position, len(addresses), kind):
                         table[ins.index] = table.get(ins.index, 0) | found
     guesses = _guesses(decoded, loads, updated) if updated else frozenset()
-    return Pointers(sources, reads, writes, fences, guesses)
+    waits = any(_in_loop(blocks, at) for at in strong)
+    return Pointers(sources, reads, writes, fences, guesses, waits)
+
+
+def _in_loop(blocks, start: int) -> bool:
+    seen, work = set(), list(blocks[start].targets)
+    while work:
+        at = work.pop()
+        if at == start:
+            return True
+        if at not in seen:
+            seen.add(at)
+            work.extend(blocks[at].targets)
+    return False
 
 
 def _guesses(decoded, loads, updated) -> frozenset[int]:
@@ -145,6 +163,7 @@ def _does(ins: Instruction, position: int, addresses: int, kind: str) -> bool:
     return root in (_READS if kind == "reads" else _WRITES)
 
 
+_POLLS = {"volatile", "relaxed", "acquire"}
 _STRONG = {"release", "acquire", "acq_rel"}
 
 

@@ -70,7 +70,9 @@ def _run_group(m: Chunk, at: int, group: Group, converged: bool) -> None:
         counted = m.runs[at]
         counted[0] += warps
         counted[1] += group.count
-        m.clock += len(block.steps)
+        m.clock += len(block.steps) or 1
+        if m.clock > m.next_look:
+            m.launch.limits.look(m, at)
         for step in block.steps:
             step(m, mask)
         polled = m.spun
@@ -103,6 +105,11 @@ def _run_group(m: Chunk, at: int, group: Group, converged: bool) -> None:
             text = "the program trapped"
             if "call" in block.last.text:
                 text = "a device-side assertion failed"
+            elif m.code.asks_for_grid and not m.launch.cooperative:
+                text += (
+                    ": it asks for what only a cooperative launch has, as grid.sync() does; "
+                    "launch it with cooperative=True"
+                )
             m.fail(Trap, text, block.last, *divmod(lane, m.T))
         if polled or not (converged or _stays_first(m, at, group)):
             return m.stand(at, group)

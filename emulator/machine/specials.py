@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from emulator.machine.memory import RESERVED_BYTES, RESERVED_FIRST, reserved_start
 from emulator.machine.values import Affine, Pattern, Value
 
 
 def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> Value:
     """A special register that does not change while a chunk runs.
 
-    launch: its `grid`, `block`, `dynamic_bytes` and `shared_bytes`. blocks: (B, 3) coordinates of the
+    launch: its `grid`, `block`, `cluster`, `dynamic_bytes`, `shared_bytes` and `workspace`. blocks: (B, 3)
+    coordinates of the
     resident blocks. Each has so many `threads`, in so many `lanes` (whole warps).
     """
     root, _, axis = name.partition(".")
@@ -19,10 +21,25 @@ def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> 
         return _thread_axis(launch.block, threads, lanes, axis_number)
     if root == "ntid":
         return launch.block[axis_number]
-    if root in ("ctaid", "clusterid"):
+    cluster = launch.cluster
+    if root == "ctaid":
         return _pattern(blocks[:, axis_number][:, None].astype(np.int64))
-    if root in ("nctaid", "nclusterid"):
+    if root == "clusterid":
+        number = blocks[:, axis_number] // cluster[axis_number]
+        return _pattern(number[:, None].astype(np.int64))
+    if root == "cluster_ctaid":
+        place = blocks[:, axis_number] % cluster[axis_number]
+        return _pattern(place[:, None].astype(np.int64))
+    if root == "cluster_ctarank":
+        x, y, z = (blocks % np.array(cluster)).T
+        rank = x + cluster[0] * (y + cluster[1] * z)
+        return _pattern(rank[:, None].astype(np.int64))
+    if root == "nctaid":
         return launch.grid[axis_number]
+    if root == "nclusterid":
+        return launch.grid[axis_number] // cluster[axis_number]
+    if root == "cluster_nctaid":
+        return cluster[axis_number]
     if root == "laneid":
         return _pattern(np.arange(lanes, dtype=np.int64)[None, :] % 32)
     if root == "warpid":
@@ -38,20 +55,25 @@ def special(name: str, launch, blocks: np.ndarray, threads: int, lanes: int) -> 
             "ge": 0xFFFFFFFF & ~below,
         }
         return _pattern(kinds[root[9:]])
+    reserved = reserved_start(launch.shared_bytes)
     constants = {
         "nwarpid": lanes // 32,
         "smid": 0,
         "nsmid": 1,
         "gridid": 0,
-        "cluster_ctaid": 0,
-        "cluster_nctaid": 1,
-        "cluster_ctarank": 0,
-        "cluster_nctarank": 1,
-        "is_explicit_cluster": False,
+        "cluster_nctarank": int(np.prod(cluster)),
+        "is_explicit_cluster": launch.explicit_cluster,
         "dynamic_smem_size": launch.dynamic_bytes,
         "total_smem_size": launch.shared_bytes,
-        "aggr_smem_size": launch.shared_bytes,
+        "aggr_smem_size": launch.shared_bytes + RESERVED_BYTES,
+        "reserved_smem_offset_begin": reserved,
+        "reserved_smem_offset_0": reserved,
+        "reserved_smem_offset_1": reserved + RESERVED_FIRST,
+        "reserved_smem_offset_end": reserved + RESERVED_BYTES,
+        "reserved_smem_offset_cap": reserved + RESERVED_BYTES,
         "current_graph_exec": 0,
+        "envreg1": launch.workspace >> 32,
+        "envreg2": launch.workspace & 0xFFFFFFFF,
     }
     return constants.get(root, 0)
 

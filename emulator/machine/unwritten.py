@@ -46,6 +46,11 @@ class Touch:
     watched: int = 0
 
     @property
+    def strays(self) -> bool:
+        """Whether its result is undefined in lanes that read from one that does not take part."""
+        return self.ins.parts[0] == "shfl"
+
+    @property
     def sinks(self) -> int:
         """What is read here and may be undefined though it decides what happens."""
         return self.undefined & (self.addresses | self.stored | self.guard)
@@ -88,8 +93,10 @@ def _is_local(ins: Instruction) -> bool:
     return any(word in ("local", "param") or word.startswith("param::") for word in ins.parts)
 
 
-def suspicious(blocks, targets: list[list[int]], ends: list[int], names) -> bool:
+def suspicious(blocks, targets: list[list[int]], ends: list[int], start: int, strays: bool) -> bool:
     """Whether anything undefined may come to where it matters. It may say yes where `find` says no.
+
+    start: the registers that are undefined at the start; strays: whether results of shuffles may be.
 
     blocks: (instruction, its Binder) of each basic block in order; targets: where each leads; ends: the
     registers that each one's branch or switch reads.
@@ -98,24 +105,26 @@ def suspicious(blocks, targets: list[list[int]], ends: list[int], names) -> bool
     for block in blocks:
         items = []
         for ins, bind in block:
-            guard = 1 << names.slots[ins.guard[0].name] if ins.guard else 0
+            guard = 1 << bind.names.slots[ins.guard[0].name] if ins.guard else 0
             matters = bind.addresses | guard
+            stray = strays and ins.parts[0] == "shfl"
             if not bind.defs or ins.parts[0] == "atom":
                 matters |= bind.values
-            items.append(
-                (bind.values | matters | bind.defs, matters, bind.values, bind.defs, guard)
-            )
+            touched = bind.values | matters | bind.defs
+            items.append((touched, matters, bind.values, bind.defs, guard, stray))
         code.append(items)
     states: list[int | None] = [None] * len(blocks)
-    states[0] = (1 << len(names.widths)) - 1
+    states[0] = start
     work = {0}
     while work:
         at = min(work)
         work.discard(at)
         undefined = states[at]
-        for touched, matters, values, writes, guard in code[at]:
+        for touched, matters, values, writes, guard, stray in code[at]:
             here = undefined & touched
-            if here:
+            if stray and not here & matters:
+                undefined |= writes
+            elif here:
                 if here & matters:
                     return True
                 if here & values:
@@ -133,16 +142,17 @@ def suspicious(blocks, targets: list[list[int]], ends: list[int], names) -> bool
     return False
 
 
-def find(blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], memory: int) -> bool:
+def find(
+    blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], memory: int, start: int
+) -> bool:
     """Fills in what the pass finds. Returns whether anything has to be watched at all.
 
-    blocks: the Touches of each basic block in order; targets, ends: as of `suspicious`. memory: the bit
+    blocks: the Touches of each basic block in order; targets, ends, start: as of `suspicious`. memory: the bit
     that stands for local memory.
     """
-    everything = 2 * memory - 1
     # (undefined, unwritten) at the start of each block, None where nothing gets to
     states: list[tuple[int, int] | None] = [None] * len(blocks)
-    states[0] = (everything, everything & ~memory)
+    states[0] = (start | memory, start)
     work = {0}
     at_ends = False
     while work:
@@ -155,7 +165,7 @@ def find(blocks: list[list[Touch]], targets: list[list[int]], ends: list[int], m
             taints = undefined & item.values
             if item.local == "read":
                 taints |= memory
-            if taints:
+            if taints or item.strays:
                 undefined |= item.writes
             elif not item.guard:
                 undefined &= ~item.writes
@@ -194,16 +204,19 @@ def choose(blocks: list[list[Touch]], ends: list[int], memory: int) -> None:
     for block in blocks:
         for item in block:
             may_change = item.undefined & (item.writes | item.values) or item.local == "read"
+            may_change = may_change or item.strays
             if item.writes & relevant and may_change:
                 item.watched = item.writes & relevant
             if item.local == "write" and relevant & memory:
                 item.watched |= memory
 
 
-def origin(blocks: list[list[Touch]], start: Touch, slots: int) -> tuple[Instruction, int] | None:
+def origin(
+    blocks: list[list[Touch]], start: Touch, slots: int
+) -> tuple[Instruction, int | None] | None:
     """The first instruction that reads something unwritten which may have come to `slots` of `start`.
 
-    Returns it with the slot, or None where that is in local memory.
+    Returns it with the slot; a shuffle, with None; or None where it is in local memory.
     """
     wanted, grown = slots, -1
     direct = start.unwritten & slots
@@ -219,7 +232,10 @@ def origin(blocks: list[list[Touch]], start: Touch, slots: int) -> tuple[Instruc
             roots = item.unwritten & item.values
             if item.writes & wanted and roots and (found is None or item.ins.line < found[0].line):
                 found = item.ins, roots.bit_length() - 1
-    return found
+    strays = (
+        item.ins for block in blocks for item in block if item.strays and item.writes & wanted
+    )
+    return found or next(((ins, None) for ins in strays), None)
 
 
 def _local(item: Instruction, names) -> str:
@@ -248,14 +264,19 @@ def watch(blocks, decoded, names, watching, opcodes) -> None:
         for block in blocks
     ]
     pairs = [[(ins, bind) for ins, _, bind in items] for items in decoded]
-    if not names.local_bytes and not suspicious(pairs, targets, ends, names):
-        return
+    everything = (1 << len(names.widths)) - 1
+    start = everything
+    if not names.local_bytes and not suspicious(pairs, targets, ends, everything, False):
+        start = 0
+        shuffles = any(ins.parts[0] == "shfl" for block in pairs for ins, _ in block)
+        if not shuffles or not suspicious(pairs, targets, ends, 0, True):
+            return
     touches = [[touch(ins, bind, names) for ins, bind in block] for block in pairs]
     memory = 1 << len(names.widths)
-    if not find(touches, targets, ends, memory):
+    if not find(touches, targets, ends, memory, start):
         return
     choose(touches, ends, memory)
-    watcher = watching(touches, names, opcodes)
+    watcher = watching(touches, names, opcodes, bool(start))
     behind: dict[int, list] = {}  # what must run behind a barrier, by block
     for block, items, found, condition in zip(blocks, decoded, touches, ends, strict=True):
         steps = []

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .floats import fma
-from .formats import narrow
+from emulator.numbers.floats import fma
+from emulator.numbers.formats import narrow
 
 
 @dataclass(frozen=True)

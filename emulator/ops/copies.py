@@ -261,7 +261,8 @@ def _copy_arrive(ins, bind):
 
     def step(m, mask):
         copies = _copies(m)
-        for offset, lanes in named(m, ins, space, get(m), mask):
+        for name in named(m, ins, space, get(m), mask):
+            offset, lanes = name.offset, name.lanes
             if not counted:  # one more is pending, until the copies land
                 barrier = MBarrier(m, offset)
                 barrier.check(lanes, ins)
@@ -272,18 +273,21 @@ def _copy_arrive(ins, bind):
     return step
 
 
-def settle(m, offset: int, lanes: np.ndarray) -> None:
-    """Completes the copies that arrive at this mbarrier, in the blocks that look at it."""
+def settle(m, offset: int, lanes: np.ndarray) -> bool:
+    """Completes the copies that arrive at this mbarrier, in the blocks that look at it. Were there any?"""
     arrivals = _arrivals(m)
     blocks = lanes.any(axis=1)[:, None]
+    found = False
     for arrival in arrivals:
         if arrival.offset == offset:
             done = arrival.lanes & blocks
             if done.any():
+                found = True
                 _copies(m).land_before(m, done, arrival.order)
                 MBarrier(m, offset).arrive(done, 1)
                 arrival.lanes = arrival.lanes & ~blocks
     arrivals[:] = [arrival for arrival in arrivals if arrival.lanes.any()]
+    return found
 
 
 OPCODES = {

@@ -6,8 +6,9 @@ import numpy as np
 
 from emulator.errors import ExecutionError
 from emulator.machine.access import space_of
-from emulator.machine.mbarriers import COUNT, MBarrier, keys, named, warps_of
+from emulator.machine.mbarriers import COUNT, MBarrier, keys, named, waiters, warps_of
 from emulator.machine.values import Affine, Pattern
+from emulator.ops.bulk_loads import land
 from emulator.ops.copies import settle
 from emulator.ops.forms import SCOPE, SHARED
 from emulator.text.program import SINK
@@ -20,14 +21,23 @@ def _init(ins, bind):
 
     def step(m, mask):
         counts = m.addresses(count_of(m))
-        for offset, lanes in named(m, ins, space, get(m), mask):
-            barrier, blocks = MBarrier(m, offset), lanes.any(axis=1)
-            count = np.where(lanes, counts, 0).max(axis=1)
+        m.count_wavefronts(ins, mask, 0, by_lane=1)
+        for name in named(m, ins, space, get(m), mask):
+            barrier, blocks = MBarrier(m, name.offset), name.lanes.any(axis=1)
+            count = np.where(name.lanes, counts, 0).max(axis=1)
             if ((count < 1) | (count > COUNT))[blocks].any():
                 m.fail(ExecutionError, f"an mbarrier counts 1 to {COUNT} arrivals", ins)
             barrier.pending = barrier.expected = count
             barrier.tx, barrier.phase = np.zeros_like(count), np.zeros_like(count)
+            for field in (
+                barrier.history.phases,
+                barrier.history.announced,
+                barrier.history.brought,
+            ):
+                field[blocks] = 0
             barrier.store(blocks)
+            if m.sanitizer is not None:
+                m.sanitizer.mbarrier_init(name.offset, name.lanes, ins)
 
     return step
 
@@ -36,15 +46,15 @@ def _inval(ins, bind):
     space, get = space_of(ins), bind.address(ins.operands[0], space_of(ins))
 
     def step(m, mask):
-        for offset, lanes in named(m, ins, space, get(m), mask):
-            barrier = MBarrier(m, offset)
-            barrier.word[barrier.index[lanes.any(axis=1)]] = 0
+        for name in named(m, ins, space, get(m), mask):
+            barrier = MBarrier(m, name.offset)
+            barrier.word[barrier.index[name.lanes.any(axis=1)]] = 0
 
     return step
 
 
 def _arrive(ins, bind):
-    """arrive and arrive_drop, with .expect_tx and .noComplete."""
+    """arrive and arrive_drop, with .expect_tx and .noComplete, here or at another block's mbarrier."""
     space, operands = space_of(ins), list(ins.operands)
     put = None
     if len(operands) > 1 and not hasattr(operands[0], "base"):
@@ -53,20 +63,40 @@ def _arrive(ins, bind):
     get = bind.address(operands[0], space)
     last = bind.integer(operands[1], "u32") if len(operands) > 1 else lambda m: 1
     expects, drops = "expect_tx" in ins.parts, ins.parts[1] == "arrive_drop"
+    may_not_complete = "noComplete" in ins.parts
+    fenced = {"release", "cluster"} <= set(
+        ins.parts
+    )  # what that costs was measured at a remote arrival
 
     def step(m, mask):
         value = last(m)
         value = value if type(value) is int else m.addresses(value)
         tokens = np.zeros((m.B, m.T), np.uint64)
-        for offset, lanes in named(m, ins, space, get(m), mask):
-            barrier = MBarrier(m, offset)
-            barrier.check(lanes, ins)
-            count = 1 if expects else value
+        for name in named(m, ins, space, get(m), mask, afar=True):
+            barrier = MBarrier(m, name.offset)
+            total = name.sum(m, 1 if expects else value)
+            barrier.check_blocks(total > 0, ins, name.lanes)
+            barrier.check_room(total, ins, name.lanes)
             if expects:
-                barrier.tx = barrier.tx + np.where(lanes, value, 0).sum(axis=1)
+                barrier.expect(name.sum(m, value))
+                barrier.check_tx(ins, name.lanes)
+            if may_not_complete and (total >= barrier.pending)[total > 0].any():
+                text = "arrive.noComplete would complete the phase, which is undefined"
+                m.fail(ExecutionError, text, ins)
             if drops:
-                barrier.expected = barrier.expected - np.where(lanes, count, 0).sum(axis=1)
-            tokens = np.where(lanes, barrier.arrive(lanes, count), tokens)
+                barrier.expected = barrier.expected - total
+            count = 1 if expects else value
+            if name.owners is None:
+                tokens = np.where(name.lanes, barrier.arrive(name.lanes, count), tokens)
+                continue
+            if put is not None:
+                text = "an arrival at another block's mbarrier returns no token: write _ for it"
+                m.fail(ExecutionError, text, ins)
+            if fenced:
+                m.count_wavefronts(ins, name.lanes, 2)
+            if m.sanitizer is not None:
+                m.sanitizer.release_afar(keys(name.offset)[0], name.lanes, name.owners, ins)
+            barrier.arrive_from_afar(total)
         if put is not None:
             put(m, tokens, mask)
 
@@ -74,24 +104,29 @@ def _arrive(ins, bind):
 
 
 def _expect_tx(ins, bind):
-    space, sign = space_of(ins), 1 if ins.parts[1] == "expect_tx" else -1
+    space, expects = space_of(ins), ins.parts[1] == "expect_tx"
     get, bytes_of = bind.address(ins.operands[0], space), bind.integer(ins.operands[1], "u32")
 
     def step(m, mask):
         value = m.addresses(bytes_of(m))
-        for offset, lanes in named(m, ins, space, get(m), mask):
-            barrier = MBarrier(m, offset)
-            barrier.check(lanes, ins)
-            barrier.tx = barrier.tx + sign * np.where(lanes, value, 0).sum(axis=1)
-            if sign < 0:
-                barrier.complete(lanes.any(axis=1))
-            barrier.store(lanes.any(axis=1))
+        for name in named(m, ins, space, get(m), mask, afar=True):
+            barrier = MBarrier(m, name.offset)
+            blocks = name.sum(m, 1) > 0
+            barrier.check_blocks(blocks, ins, name.lanes)
+            (barrier.expect if expects else barrier.bring)(name.sum(m, value))
+            barrier.check_tx(ins, name.lanes)
+            if not expects:
+                barrier.complete(blocks)
+            barrier.store(blocks)
 
     return step
 
 
 def _wait(ins, bind):
-    """test_wait and try_wait: has the phase of a token, or of a parity, been completed?"""
+    """test_wait and try_wait: has the phase of a token, or of a parity, been completed?
+
+    What arrives at the mbarrier lands only if the wait cannot go on without it: as late as possible.
+    """
     space = space_of(ins)
     put, get = bind.put(ins.operands[0]), bind.address(ins.operands[1], space)
     by_parity = "parity" in ins.parts
@@ -107,13 +142,22 @@ def _wait(ins, bind):
             wanted = np.broadcast_to(token_of(m), (m.B, m.T)) >> np.uint64(63)
             wanted = wanted.astype(np.int64)
         holds, everyone = np.zeros((m.B, m.T), bool), True
-        for offset, lanes in named(m, ins, space, get(m), mask):
-            settle(m, offset, lanes)
+        for name in named(m, ins, space, get(m), mask):
+            offset, lanes = name.offset, name.lanes
             barrier = MBarrier(m, offset)
             barrier.check(lanes, ins)
             passed = lanes & (barrier.phase[:, None] != wanted)
+            if m.sanitizer is not None and passed.any():
+                m.sanitizer.passed_at_once(offset, passed, ins)
+            late = lanes & ~passed
+            if late.any() and (settle(m, offset, late) | land(m, offset, late.any(axis=1))):
+                barrier = MBarrier(m, offset)
+                passed = lanes & (barrier.phase[:, None] != wanted)
+                late = lanes & ~passed
             holds |= passed
-            everyone &= bool((passed == lanes).all())
+            if late.any():
+                everyone = False
+            waiters(m)[offset, ins.index] = (ins, late, wanted)
             if m.sanitizer is not None and passed.any():
                 m.sanitizer.acquire(keys(offset)[1], warps_of(m, passed))
         put(m, holds, mask)

@@ -119,7 +119,7 @@ def st(ins, bind):
             if name == "global":
                 watch_global(m, ins, where, here, width, "store", values)
             deliver(m, memory, where, here, dtype, values, ins)
-            count(m, ins, name, where, here, width, "store")
+            count(m, ins, name, where, here, width, "store", values)
         m.changes += 1
 
     return step
@@ -144,7 +144,7 @@ OPCODES = {
             st, (2, 3)
         )
     },
-    "prefetch": {"global|local|const|param tensormap L1|L2|L2::evict_last|L2::evict_normal": _HINT},
+    "prefetch": {"global|local|const|param L1|L2|L2::evict_last|L2::evict_normal": _HINT},
     "prefetchu": {"L1": _HINT},
     "discard": {"global L2": _HINT},
     "applypriority": {"global L2::evict_normal": _HINT},
@@ -172,8 +172,6 @@ FENCES = {
     },
     "fence": {
         f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": Row(_fence),
-        "mbarrier_init! release cluster": _HINT,
-        "proxy! alias|async|async::generic|tensormap::generic|async::global|async::shared::cta "
-        f"global|shared::cta|shared::cluster acquire|release {SCOPE} {_RESTRICTED}": _HINT,
+        f"proxy! alias|async::generic|tensormap::generic! acquire|release {SCOPE} {_RESTRICTED}": _HINT,
     },
 }

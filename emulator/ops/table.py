@@ -8,6 +8,8 @@ from emulator.ops import (
     atomics,
     barriers,
     bits,
+    bulk,
+    cluster,
     control,
     copies,
     floating,
@@ -16,9 +18,11 @@ from emulator.ops import (
     memory,
     moves,
     printing,
+    registers,
     select,
     tensor,
     warp,
+    wgmma,
 )
 from emulator.text.rows import Table, merged
 
@@ -56,14 +60,30 @@ FAMILIES = (
         atomics.OPCODES,
         "add, min, max, and, or, xor, exch, cas, inc, dec; all types, vectors, global and shared",
     ),
-    Family("warp", warp.OPCODES, "bar.warp; barrier.cluster for clusters of one block"),
+    Family("warp", warp.OPCODES, "bar.warp"),
     Family(
         "block",
-        merged(barriers.OPCODES, memory.FENCES),
+        merged(barriers.OPCODES, memory.FENCES, cluster.FENCES),
         "sync, arrive, red; numbered, and for a number of threads",
     ),
     Family("tensor cores", tensor.OPCODES, "8x8 matrices of 16 bits; f16, bf16, tf32, f64, s8, u8"),
-    Family("asynchronous copies", merged(copies.OPCODES, mbarrier.OPCODES), "cp.async"),
+    Family(
+        "warpgroup",
+        merged(wgmma.OPCODES, registers.OPCODES),
+        "every n; f16, bf16, tf32, e4m3, e5m2, s8, u8; A in registers or shared memory, all swizzles, "
+        "transposed, scaled",
+    ),
+    Family(
+        "asynchronous copies",
+        merged(copies.OPCODES, bulk.OPCODES, mbarrier.OPCODES),
+        "cp.async; bulk copies and reductions, tiles of tensor maps (1 to 5 dimensions), multicast; "
+        "mbarriers with transactions",
+    ),
+    Family(
+        "clusters",
+        cluster.OPCODES,
+        "ld, st, atom and red too; barrier.cluster, st.async, red.async",
+    ),
     Family("control", control.OPCODES, "calls are inlined; device-side assert"),
     Family("output", printing.OPCODES, "what printf calls"),
 )

@@ -16,11 +16,13 @@ import numpy as np
 
 from emulator.machine.access import deliver, dtype_of, fetch, resolve, space_of
 from emulator.machine.binder import Binder
+from emulator.machine.membermask import BITS, by_lane, is_everyone
 from emulator.machine.memory import Rows
 from emulator.machine.unwritten import Touch, registers
 from emulator.machine.values import SIGNED, UNSIGNED, Value, merge, raw
 from emulator.numbers.tensor import to_matrices, to_registers
 from emulator.ops.tensor import mma_product, wmma_product
+from emulator.ops.warp import source_lane
 from emulator.text.program import WIDTHS, Imm, Not, Pair, Reg, Vector
 from emulator.text.rows import row_of
 
@@ -30,8 +32,9 @@ _INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
 class Undefined:
     """The undefined bits of one chunk's watched registers, and of its local memory."""
 
-    def __init__(self, m, names):
+    def __init__(self, m, names, eager: bool):
         self.m, self.widths = m, names.widths
+        self.eager = self.active = eager  # active: something may be undefined
         self.held: dict[int, Value] = {}
         self._local: Rows | None = None
 
@@ -41,13 +44,16 @@ class Undefined:
 
     def get(self, slot: int) -> Value:
         found = self.held.get(slot)
-        return self.full(slot) if found is None else found
+        if found is None:
+            return self.full(slot) if self.eager else self.where(slot, False)
+        return found
 
     def put(self, slot: int, value: Value, mask) -> None:
         if mask is not None:
             value = merge(mask, value, self.get(slot), self.widths[slot])
         if type(value) is np.ndarray and not value.any():
             value = 0 if self.widths[slot] else False
+        self.active |= type(value) not in (int, bool) or bool(value)
         self.held[slot] = value
 
     def lanes(self, slot: int, bits: int = -1):
@@ -216,6 +222,35 @@ def _moved(s: Operands):
                     if type(lanes) is np.ndarray
                     else full
                 )
+        return found
+
+    return spread
+
+
+def _shuffled(s: Operands):
+    """What a lane reads from one that does not take part is undefined (PTX ISA 9.7.9.6)."""
+    moved, bind = _moved(s), Binder(s.names, s.ins)
+    lanes, member = source_lane(s.ins, bind), bind.integer(s.ins.operands[4], "u32")
+    first, _ = bind.pair(s.ins.operands[0])
+    target = s.slot(first)
+
+    def spread(u, mask):
+        m = u.m
+        found = moved(u, mask) if u.active else {}
+        value = member(m)
+        if (mask is None and is_everyone(value)) or target not in s.destinations:
+            return found
+        lane, valid = (np.broadcast_to(x, (m.W, 32)) for x in lanes(m))
+        named = by_lane(m, value)
+        here = m.lanes_of(mask).reshape(m.W, 32)
+        takes_part = here & (named & BITS != 0)
+        there = np.take_along_axis(takes_part, lane, axis=1)
+        there &= np.take_along_axis(named, lane, axis=1) == named
+        stray = here & valid & ~there
+        if stray.any():
+            stray = stray.reshape(m.B, m.T)
+            before = found.get(target, 0)
+            found[target] = merge(stray, u.full(target), before, u.widths[target])
         return found
 
     return spread
@@ -420,6 +455,7 @@ def _registers(u: Undefined, slots, undefined: int, word) -> np.ndarray:
 _SPREADS = {
     **dict.fromkeys(_CARRIED, _moved),
     "cvt": _converted,
+    "shfl": _shuffled,
     **dict.fromkeys(("and", "or"), _bitwise),
     **dict.fromkeys(("xor", "not", "lop3"), _each_bit),
     "setp": _compared,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.membermask import BITS, by_lane, each, is_everyone
+from emulator.machine.membermask import BITS, by_lane, check_callers, each, is_everyone
 from emulator.machine.values import Affine, Pattern
 from emulator.numbers import comparisons
 from emulator.text.program import SINK
@@ -37,17 +37,15 @@ def _before_volta(ins, bind):
     raise bind.unsupported("only shfl.sync exists since sm_70")
 
 
-def shfl(ins, bind):
+def source_lane(ins, bind):
+    """get(m) -> (lane that each lane of a shfl reads, whether there is one), (32,) or (W, 32); else its own."""
     mode = ins.parts[2]
-    first, second = bind.pair(ins.operands[0])
-    put, put_valid = bind.put(first), bind.put(second)
-    source = bind.array(ins.operands[1], np.uint32)
     b, c = bind.integer(ins.operands[2], "u32"), bind.integer(ins.operands[3], "u32")
 
     def lanes(m, x):
         return x if type(x) is int else m.addresses(x).reshape(m.W, 32)
 
-    def step(m, mask):
+    def get(m):
         by, clamp = lanes(m, b(m)), lanes(m, c(m))
         by, segment, clamp = by & 31, (clamp >> 8) & 31, clamp & 31
         low = _LANES & segment
@@ -61,7 +59,22 @@ def shfl(ins, bind):
         else:
             lane = _LANES + by if mode == "down" else _LANES ^ by
             valid = lane <= top
-        lane = np.where(valid, lane, _LANES) & 31
+        return np.where(valid, lane, _LANES) & 31, valid
+
+    return get
+
+
+def shfl(ins, bind):
+    first, second = bind.pair(ins.operands[0])
+    put, put_valid = bind.put(first), bind.put(second)
+    source, lanes = bind.array(ins.operands[1], np.uint32), source_lane(ins, bind)
+    member = bind.integer(ins.operands[4], "u32")
+
+    def step(m, mask):
+        check_callers(m, mask, member(m), ins)
+        if m.sanitizer is not None:
+            m.sanitizer.collective(mask)
+        lane, valid = lanes(m)
         array = source(m)
         if lane.ndim == 1 and array.shape[1] == m.T:
             moved = array.reshape(-1, 32).take(lane, axis=1).reshape(array.shape)
@@ -97,7 +110,7 @@ def vote(ins, bind):
             value = (votes | ~lanes).all(axis=1) | ~(votes & lanes).any(axis=1)
         put(m, _spread(m, value), mask)
 
-    return each(member, step)
+    return each(member, step, ins)
 
 
 def match(ins, bind):
@@ -117,7 +130,7 @@ def match(ins, bind):
         put(m, np.where(agreed, found, np.uint32(0)).reshape(m.B, m.T), mask)
         put_all(m, agreed.reshape(m.B, m.T), mask)
 
-    return each(member, step)
+    return each(member, step, ins)
 
 
 _REDUCTIONS = {
@@ -145,7 +158,7 @@ def redux(ins, bind):
             m, _spread(m, ufunc.reduce(np.where(lanes, values, neutral), axis=1, dtype=dtype)), mask
         )
 
-    return each(member, step)
+    return each(member, step, ins)
 
 
 def redux_floats(ins, bind):
@@ -165,7 +178,7 @@ def redux_floats(ins, bind):
             total = function(total, other, "f32", nan="NaN" in ins.parts)
         put(m, _spread(m, total), mask)
 
-    return each(member, step)
+    return each(member, step, ins)
 
 
 def activemask(ins, bind):
@@ -188,13 +201,16 @@ def elect(ins, bind):
         put(m, Affine(Pattern(_spread(m, leader).astype(np.int64), 0, 31)), mask)
         put_leads(m, (leader[:, None] == _LANES).reshape(m.B, m.T), mask)
 
-    return each(member, step)
+    return each(member, step, ins)
 
 
 def bar_warp(ins, bind):
     """bar.warp.sync: the machine has made the lanes meet."""
 
+    member = bind.integer(ins.operands[0], "u32")
+
     def step(m, mask):
+        check_callers(m, mask, member(m), ins)
         if m.sanitizer is not None:
             m.sanitizer.warp_barrier(mask)
 
@@ -206,7 +222,7 @@ def nanosleep(ins, bind):
 
 
 def nothing(ins, bind):
-    """What changes no result: barrier.cluster too, a cluster being one block here."""
+    """What changes no result."""
     return lambda m, mask: None
 
 
@@ -227,9 +243,7 @@ OPCODES = {
     "activemask": {"b32!": Row(activemask, (1,))},
     "elect": {"sync!": Row(elect, (2,), meets="warp", member=1)},
     "bar": {"warp! sync!": Row(bar_warp, (1,), meets="warp barrier", member=0)},
-    "barrier": {"cluster! arrive|wait! release|relaxed|acquire aligned": Row(nothing, (0,))},
     "nanosleep": {"u32!": Row(nanosleep, (1,))},
     "griddepcontrol": {"launch_dependents|wait!": Row(nothing, (0,))},
-    "setmaxnreg": {"inc|dec! sync aligned u32!": Row(nothing, (1,))},
     "pmevent": {"mask": Row(nothing, (1,))},
 }

@@ -8,7 +8,8 @@ from emulator.machine.access import resolve
 from emulator.machine.binder import Binder
 from emulator.machine.unwritten import Touch, origin
 from emulator.ops.undefined import Operands, Undefined, slots_in, spread_of
-from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
+from emulator.sanitizer.lanes import note
+from emulator.sanitizer.report import where
 from emulator.text.program import WIDTHS
 
 KIND = "uninitialised-register"
@@ -22,16 +23,20 @@ _STORES = {"st", "red", "atom", "stmatrix", "wmma"}
 
 
 class Watch:
-    """Makes the watchful steps of one entry. touches: of each basic block, as `machine.unwritten` left them."""
+    """Makes the watchful steps of one entry.
 
-    def __init__(self, touches: list[list[Touch]], names, opcodes: dict):
-        self.touches, self.names, self.opcodes = touches, names, opcodes
+    touches: of each basic block, as `machine.unwritten` left them. eager: whether registers are undefined from
+    the start; else only shuffles may make them so, and until one does nothing is watched.
+    """
+
+    def __init__(self, touches: list[list[Touch]], names, opcodes: dict, eager: bool):
+        self.touches, self.names, self.opcodes, self.eager = touches, names, opcodes, eager
 
     def of(self, m) -> Undefined | None:
         """The state of a chunk, None for a launch that is not watched."""
         if m.launch.report is None:
             return None
-        return m.state("undefined", lambda: Undefined(m, self.names))
+        return m.state("undefined", lambda: Undefined(m, self.names, self.eager))
 
     def step(self, step, bind, item: Touch):
         """`step`, with its operands checked and its results' undefined bits kept up."""
@@ -42,7 +47,7 @@ class Watch:
 
         def watched(m, mask):
             u = self.of(m)
-            if u is None:
+            if u is None or not (u.active or item.strays):
                 return step(m, mask)
             for slot, bits, what in sinks:
                 lanes = u.lanes(slot, bits)
@@ -104,15 +109,11 @@ class Watch:
         bad = np.broadcast_to(lanes, (m.B, m.T)) & m.lanes_of(mask)
         if item.local == "write" and what == "stores":
             bad = self._elsewhere(m, bad, item)
-        count = int(np.count_nonzero(bad))
-        if not count:
-            return
-        key = (KIND, place_of(item.ins))
-        report = m.launch.report
-        if key not in report.found:
-            block, thread = divmod(int(bad.reshape(-1).argmax()), m.T)
-            report.found[key] = self._hazard(m, block, thread, slot, what, item)
-        report.found[key].count += count
+        if bad.any():
+            first = origin(self.touches, item, 1 << slot)
+            kind, source, name, cause = self._cause(first)
+            doing = _DOING[what].format(where(item.ins))
+            note(m, kind, bad, item.ins, lambda: f"{doing} {cause}", source, name)
 
     def _elsewhere(self, m, bad, item: Touch) -> np.ndarray:
         """Of a generic store, the lanes that do not store to local memory."""
@@ -123,29 +124,18 @@ class Watch:
                 found |= m.lanes_of(lanes) & bad
         return found
 
-    def _hazard(self, m, block: int, thread: int, slot: int, what: str, item: Touch) -> Hazard:
-        place = m.place_of(item.ins, block, thread)
-        first = origin(self.touches, item, 1 << slot)
+    def _cause(self, first):
+        """(kind of hazard, instruction, register, in words) of what brought something undefined about."""
         if first is None:
-            source, name = None, "local memory"
-            cause = "local memory that it has not written (an array that was never filled, say)"
-        else:
-            source, name = first[0], self.names.names[first[1]]
-            cause = f"a variable that nothing has set: {name}, read {where(source)}"
-        doing = _DOING[what].format(where(item.ins))
-        return Hazard(
-            KIND,
-            f"{KIND} in block {place['block']}: thread {place['thread']} {doing} {cause}",
-            source_of(item.ins),
-            source_of(source),
-            item.ins.line,
-            getattr(source, "line", None),
-            place["block"],
-            place["thread"],
-            None,
-            0,
-            name,
-            0,
-            frames=frames_of(item.ins),
-            other_frames=frames_of(source),
-        )
+            words = "local memory that it has not written (an array that was never filled, say)"
+            return KIND, None, "local memory", words
+        source, slot = first
+        if slot is None:
+            words = (
+                f"a shuffle {where(source)} from a lane that does not take part in it (it has exited, does not "
+                "exist, or is not in the mask)"
+            )
+            return "undefined-shuffle", source, "", words
+        name = self.names.names[slot]
+        words = f"a variable that nothing has set: {name}, read {where(source)}"
+        return KIND, source, name, words

@@ -2,10 +2,11 @@
 
 from emulator.sanitizer.device import DeviceMemory
 from emulator.sanitizer.report import Hazard, Places, Report, source_name
-from emulator.sanitizer.shadow import Shadow
+from emulator.sanitizer.shadow import STRONG, Shadow
 from emulator.sanitizer.watching import watch, watch_device
 
 __all__ = [
+    "STRONG",
     "DeviceMemory",
     "Hazard",
     "Places",

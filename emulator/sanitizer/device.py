@@ -29,6 +29,7 @@ from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, wh
 
 KIND = "global-race"
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
+_FLAGS = 8  # different places of one strong access that may carry order between warps
 _TO_OTHERS = {"release", "acq_rel"}
 
 
@@ -86,7 +87,10 @@ class DeviceMemory:
         self.flags = (
             np.zeros(total, np.int32) if ordered else None
         )  # when each was last released to
-        self.published = np.zeros((len(blocks), threads // 32), np.int32) if ordered else None
+        meets = any(ins.parts[:2] == ("barrier", "cluster") for ins in self.instructions.values())
+        self.published = None
+        if ordered or meets:
+            self.published = np.zeros((len(blocks), threads // 32), np.int32)
 
     def beside(self, chunk, first: int) -> DeviceShadow:
         """What watches a chunk whose blocks are number `first` of the launch and those after it."""
@@ -104,8 +108,8 @@ class DeviceShadow:
         self.watched = memory.watched
         shape = (chunk.B, chunk.T)
         self.who = np.arange(chunk.B * chunk.T, dtype=memory.who).reshape(shape) + first * chunk.T
-        self.order = chunk.sanitizer
-        self.order.device = self
+        self.order = chunk.sanitizer.of_blocks()
+        chunk.sanitizer.device = self
         self.performed = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the chunk's time
         self.acquired = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the launch's time
 
@@ -279,6 +283,20 @@ class DeviceShadow:
         warps = self.order.warps_of(self.chunk.lanes_of(mask))
         np.maximum(self.performed, self._clock(warps), out=self.performed)
 
+    def cluster_arrive(self, lanes) -> None:
+        """Lanes arrived at barrier.cluster with .release: it is a fence, too."""
+        memory, warps = self.memory, self.order.warps_of(lanes)
+        clock = self._clock(warps)
+        np.maximum(self.performed, clock, out=self.performed)
+        rows = slice(self.first, self.first + self.chunk.B)
+        known = np.where(clock > 0, clock + memory.base, 0)
+        np.maximum(memory.published[rows], known, out=memory.published[rows])
+
+    def cluster_wait(self, lanes) -> None:
+        """Lanes went on behind barrier.cluster: all that its blocks released before is known to them."""
+        now = np.where(self.order.warps_of(lanes), self.order.now + self.memory.base, 0)
+        np.maximum(self.acquired, now, out=self.acquired)
+
     def _clock(self, warps) -> np.ndarray:
         """Up to when each warp's accesses happened before what any of these warps does now."""
         known = np.where(warps[:, :, None], self.order.known, 0).max(axis=1)
@@ -289,6 +307,7 @@ class DeviceShadow:
         warp = who // 32 - self.first * (m.T // 32)  # of the chunk
         warps = np.zeros(m.W, bool)
         warps[warp] = True
+        self._flags(granule, warp, kind)
         earlier = memory.flags[granule]
         if kind != "load":
             warps = warps.reshape(m.B, -1)
@@ -307,6 +326,16 @@ class DeviceShadow:
             ]  # by several warps at once, one after the other
             earlier = np.where(np.isin(granule, shared), memory.base + now, earlier)
         np.maximum.at(self.acquired.reshape(-1), warp, earlier)
+
+    def _flags(self, granule, warp, kind) -> None:
+        """Order between the warps of a block, through the few places that a strong access names."""
+        named = np.unique(granule)
+        if len(named) <= _FLAGS:
+            for flag in named.tolist():
+                warps = np.zeros(self.chunk.W, bool)
+                warps[warp[granule == flag]] = True
+                warps = warps.reshape(self.chunk.B, -1)
+                self.order.flag(("global", flag), warps, True, kind != "load")
 
     def joined(self, warps) -> None:
         """These warps, (blocks, warps) bool, met: each knows what any of them does."""

@@ -1,6 +1,7 @@
 """Which granules of shared memory an access touches, and for whom."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,11 @@ class Lanes:
     block: np.ndarray
     thread: np.ndarray
 
+    @cached_property
+    def distinct(self):
+        """Whether no granule is there twice."""
+        return len(self.index) < 2 or bool((np.diff(np.sort(self.index)) > 0).all())
+
 
 @dataclass(frozen=True)
 class Readers:
@@ -28,11 +34,11 @@ class Readers:
     several: bool  # whether every code is `SEVERAL`
 
 
-class _Nowhere:
-    """Stands in for the pattern of an address that is the same for all lanes."""
+class Pattern:
+    """Offsets of lanes, an int64 array that broadcasts to (blocks, threads), and what is known of them."""
 
-    def __init__(self):
-        self.array = np.zeros((1, 1), np.int64)
+    def __init__(self, array):
+        self.array = array
         self.facts = {}
 
     def remember(self, key, value):
@@ -40,6 +46,14 @@ class _Nowhere:
             self.facts.clear()
         self.facts[key] = value
         return value
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """Addresses `pattern.array + offset`."""
+
+    pattern: Pattern
+    offset: int
 
 
 class Granules:
@@ -53,7 +67,7 @@ class Granules:
         self.blocks, self.threads, self.by_warp = blocks, threads, by_warp
         self.shift = 2
         self.count = (size >> 2) + 4
-        self.nowhere = _Nowhere()
+        self.nowhere = Pattern(np.zeros((1, 1), np.int64))
 
     def refine(self, width):
         """Halves the granule until `width` bytes are a whole number of them. Returns how often."""

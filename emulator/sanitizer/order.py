@@ -8,8 +8,9 @@ class Order:
 
     `known[b, w, v]`: what warp v of block b did up to then happens before what warp w does next.
     `floor[b]` is a block's smallest entry: what is older is ordered for everybody; `lowest` is the
-    smallest floor. `log[time]` is (instruction, what it did). alive: returns the threads that have not
-    exited, (blocks, threads) bool.
+    smallest floor. `met[b, w]`: when the lanes of a warp last took part in a shuffle or vote together:
+    what one of them read before, another may overwrite since. `log[time]` is (instruction, what it
+    did). alive: returns the threads that have not exited, (blocks, threads) bool.
     """
 
     def __init__(self, blocks, threads, alive=None):
@@ -19,6 +20,7 @@ class Order:
         self.floor = np.zeros(blocks, np.int32)
         self.lowest = 0
         self.known = np.zeros((blocks, self.warps, self.warps), np.int32)
+        self.met = np.zeros((blocks, self.warps), np.int32)
         self.released = {}
         self.device = None  # what watches global memory, and is told who met
 
@@ -58,6 +60,29 @@ class Order:
         if self.warps == 1:
             self._settle()
 
+    def collective(self, lanes=None):
+        """These lanes executed a shuffle, a vote or the like together."""
+        self.tick(None, "collective")
+        if lanes is None:
+            self.met[...] = self.now
+        else:
+            self.met[self.warps_of(lanes)] = self.now
+
+    def flag(self, key, warps, reads, writes):
+        """These warps, (blocks, warps) bool, read or write what is called `key`, or both, one after the other."""
+        if reads and writes and (warps.sum(axis=1) > 1).any():
+            for warp in range(warps.shape[1]):
+                alone = np.zeros_like(warps)
+                alone[:, warp] = warps[:, warp]
+                if alone.any():
+                    self.acquire(key, alone)
+                    self.release(key, alone)
+            return
+        if reads:
+            self.acquire(key, warps)
+        if writes:
+            self.release(key, warps)
+
     def release(self, key, warps):
         """These warps, (blocks, warps) bool, arrive at what is called `key` (any hashable)."""
         self.tick(None, "arrive")
@@ -90,6 +115,10 @@ class Order:
             target = self.released.setdefault(other, np.zeros_like(source))
             target[blocks] = np.maximum(target[blocks], source[blocks])
             source[blocks] = 0
+
+    def of_blocks(self):
+        """The same order as it is for the warps of a block alone."""
+        return self
 
     def warps_of(self, lanes):
         return lanes.reshape(self.blocks, self.warps, 32).any(axis=2)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 class Hazard:
     """One pair of places in the program that can go wrong together, as first seen.
 
-    kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read" or
-    "unfinished-copy". source, ptx_line, thread: of the access that was noticed; other_...: of the
+    kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read",
+    "unfinished-copy"; `words` has those of TMA, wgmma and clusters. source, ptx_line, thread: of the
+    access that was noticed; other_...: of the
     earlier one, or None. source is (file, line) in the kernel's own file, or None without
     `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
     address: byte offset in the block's shared memory, that is symbol + offset. count: how often, in
@@ -101,6 +102,11 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
             f"thread {one} overwrites {what} {here} while {by} may still be reading it "
             f"{there}; {missing} between"
         )
+    elif kind == "write-after-write" and did == "together":
+        text = (
+            f"thread {one} and {by} write different values to {what} in the same instruction, {here}; "
+            "which one stays is undefined"
+        )
     elif kind == "write-after-write":
         text = f"thread {one} and {by} both write {what}, {here} and {there}; {missing} between"
     elif kind == "uninitialised-read":
@@ -129,11 +135,13 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
 
 
 def frames_of(instruction):
+    """Source positions of an instruction, innermost first; none without `-lineinfo`."""
     location = getattr(instruction, "location", None)
     return location.frames() if location is not None else ()
 
 
 def source_of(instruction):
+    """Its (file, line) in the kernel's own file, or None."""
     frames = frames_of(instruction)
     return frames[-1] if frames else None
 
@@ -144,6 +152,7 @@ def place_of(instruction):
 
 
 def where(instruction):
+    """The same in words: "at k.cu:12 (hopper.cuh:30)"."""
     frames = [f"{file.rsplit('/', 1)[-1]}:{line}" for file, line in frames_of(instruction)]
     if len(frames) > 1:
         return f"at {frames[-1]} ({frames[0]})"

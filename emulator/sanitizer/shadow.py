@@ -17,7 +17,9 @@ reader for each granule; with `by_warp` there is one for each warp.
 
 Atomics and volatile, relaxed, acquire and release accesses are *strong*: they do not race with each
 other, and a strong read is ordered after the strong writes of its address (in kernels that hold any
-strong access but plain atomics). Lanes of one instruction that write one address are not reported.
+strong access but plain atomics, or atomics and fences). Only lanes of one warp that read and write
+volatile memory without `__syncwarp` are reported, as if they went in step; but not those that poll.
+Threads that write one address in one instruction are reported where their values differ.
 """
 
 from collections import deque
@@ -39,17 +41,19 @@ class Shadow(Order):
     blocks: how many; threads: of a block, a multiple of 32; size: bytes of a block's shared memory.
     report: where hazards go; places: how it names things. by_warp: for kernels with mbarriers, named
     or partial barriers. alive: returns the threads that have not exited, (blocks, threads) bool.
+    warp_synchronous: indices of the volatile instructions by which lanes of a warp may count on going in step.
 
     Addresses are byte offsets in a block's shared memory: an int, an `Affine` of `machine.values`,
     or an array, broadcast to (blocks, threads). Masks are (blocks, threads) bool, or None for all
     lanes.
     """
 
-    def __init__(self, blocks, threads, size, report=None, places=None, by_warp=False, alive=None):
+    def __init__(self, blocks, threads, size, report=None, places=None, by_warp=False, alive=None,
+                 warp_synchronous=()):  # fmt: skip
         super().__init__(blocks, threads, alive)
         self.report = report if report is not None else Report()
         self.places = places if places is not None else Places()
-        self.by_warp = by_warp
+        self.by_warp, self.warp_synchronous = by_warp, warp_synchronous
         self.granules = Granules(blocks, threads, size, by_warp)
         self.remembered = deque(maxlen=_REMEMBERED)  # (time, address, mask, width) of reads
         count = blocks * self.granules.count
@@ -70,9 +74,9 @@ class Shadow(Order):
         index = readers.index + base
         if not len(index):
             return
-        now = self.tick(instruction, "strong" if strong else "read")
+        now = self.tick(instruction, self._manner(instruction, strong, "read"))
         if strong and self.by_warp:
-            self._flags(address, mask, width, self.acquire)
+            self._flags(address, mask, width, True, False)
         self.remembered.append((now, address, mask, width))
         written = self.write_time[index]
         suspect = written.min() == 0 or (
@@ -93,18 +97,23 @@ class Shadow(Order):
         self.reader[index] = code
         self.read_time[index] = now
 
-    def write(self, address, mask, width, instruction, strong=False):
-        """Lanes write `width` bytes each. strong: atomic, volatile, relaxed or release."""
+    def write(self, address, mask, width, instruction, strong=False, values=None):
+        """Lanes write `width` bytes each.
+
+        strong: atomic, volatile, relaxed or release. values: of a store, a list of arrays, one for each
+        element of a vector, broadcastable to (blocks, threads).
+        """
         self._refine(width)
         lanes, base = self.granules.lanes(address, mask, width)
         index = lanes.index + base
         if not len(index):
             return
-        now = self.tick(instruction, "strong" if strong else "write")
+        now = self.tick(instruction, self._manner(instruction, strong, "write"))
         if strong and self.by_warp:
-            self._flags(address, mask, width, self.acquire)
-            self._flags(address, mask, width, self.release)
+            self._flags(address, mask, width, True, True)
         self._check_write(index, lanes, now, strong)
+        if values is not None and not lanes.distinct:
+            self._check_together(index, lanes, mask, values, now)
         self.write_time[index] = now
         self.writer[index] = lanes.thread
 
@@ -135,7 +144,20 @@ class Shadow(Order):
         self.write_time[index] = now
         self.writer[index] = lanes.thread
 
-    def _flags(self, address, mask, width, act):
+    def filled(self, start, size):
+        """Bytes that are there from the beginning, written by nobody in the kernel."""
+        self.known[...] = self.floor[...] = self.lowest = self.tick(None, "filled")
+        whole = self.write_time.reshape(self.blocks, -1)
+        whole[:, start >> self.granules.shift : (start + size) >> self.granules.shift] = self.now
+
+    def _manner(self, instruction, strong, plain):
+        """How an access is logged: "strong", "volatile", or as what it plainly is."""
+        if not strong:
+            return plain
+        index = getattr(instruction, "index", None)
+        return "volatile" if index in self.warp_synchronous else "strong"
+
+    def _flags(self, address, mask, width, reads, writes):
         """Order through the few addresses that a strong access names."""
         lanes, base = self.granules.lanes(address, mask, width)
         granule = lanes.index + base - lanes.block.astype(np.int64) * self.granules.count
@@ -145,7 +167,7 @@ class Shadow(Order):
                 here = granule == flag
                 warps = np.zeros((self.blocks, self.warps), bool)
                 warps[lanes.block[here], lanes.thread[here] >> 5] = True
-                act(("flag", flag << self.granules.shift), warps)
+                self.flag(("flag", flag << self.granules.shift), warps, reads, writes)
 
     def _refine(self, width):
         for _ in range(self.granules.refine(width)):
@@ -161,6 +183,12 @@ class Shadow(Order):
                 old = getattr(self, name)
                 if old is not None:
                     setattr(self, name, np.repeat(old, 2, axis=0))
+
+    def mbarrier_init(self, offset, lanes, instruction):
+        """Lanes initialised an mbarrier; an AsyncShadow looks at it, and at the next."""
+
+    def passed_at_once(self, offset, lanes, instruction):
+        """Lanes waited at an mbarrier for a phase that was over when they came."""
 
     # --- Checks ---
 
@@ -221,27 +249,48 @@ class Shadow(Order):
             late = self.read_by[at] > self.known[block, warp]
             own = np.arange(self.warps) == warp[:, None]
             # within the warp only the latest reader is remembered
-            inside &= (late & own).any(axis=1) & (code != thread)
+            inside &= (late & own).any(axis=1) & (code != thread) & (times > self.met[block, warp])
             late &= ~own
             elsewhere = late.any(axis=1)
             bad = elsewhere | inside
             code = np.where(elsewhere, WARP + late.argmax(axis=1), code)
             times = np.where(elsewhere, np.where(late, self.read_by[at], 0).max(axis=1), times)
         else:
-            bad = (code != thread) & ~(inside & (times <= self.known[block, warp, warp]))
+            own = np.maximum(self.known[block, warp, warp], self.met[block, warp])
+            bad = (code != thread) & ~(inside & (times <= own))
         kind = "write-after-read"
         self._report_race(kind, index, lanes, recent[bad], now, strong, times[bad], code[bad])
+
+    def _check_together(self, index, lanes, mask, values, now):
+        """Reports threads that write different values to one place in one instruction."""
+        shape = (self.blocks, self.granules.threads)
+        picked = Ellipsis if mask is None else mask
+        columns = [np.broadcast_to(value, shape)[picked].reshape(-1) for value in values]
+        octets = np.ascontiguousarray(np.stack(columns, axis=1)).view(np.uint8)
+        new = octets.reshape(-1).view(f"u{1 << self.granules.shift}")
+        order = np.argsort(index, kind="stable")
+        at = np.flatnonzero(index[order[1:]] == index[order[:-1]])
+        first, second = order[at], order[at + 1]
+        differ = (new[first] != new[second]) & (lanes.thread[first] != lanes.thread[second])
+        hit, others = second[differ], lanes.thread[first[differ]].astype(np.int64)
+        if len(hit):
+            times = np.full(len(hit), now)
+            self._report("write-after-write", index, lanes, hit, now, times, others, "together")
 
     # --- Reports ---
 
     def _report_race(self, kind, index, lanes, hit, now, strong, times, others):
-        if strong and len(hit):  # atomics do not race among each other
-            weak = np.array([self.log[t][1] != "strong" for t in times.tolist()])
+        if strong and len(hit):  # strong accesses do not race among each other
+            manners = np.array([self.log[t][1] for t in times.tolist()])
+            weak = (manners != "strong") & (manners != "volatile")
+            if self.log[now][1] == "volatile":  # lanes of one warp that do not wait for each other
+                warp = lanes.thread[hit] >> 5
+                weak |= (manners == "volatile") & (warp_of(others) == warp) & (others < SEVERAL)
             hit, times, others = hit[weak], times[weak], others[weak]
         if len(hit):
             self._report(kind, index, lanes, hit, now, times, others)
 
-    def _report(self, kind, index, lanes, hit, now, times=None, others=None):
+    def _report(self, kind, index, lanes, hit, now, times=None, others=None, did=None):
         instruction = self.log[now][0]
         stamps, group = [0], np.zeros(len(hit), np.intp)
         if times is not None:
@@ -249,17 +298,18 @@ class Shadow(Order):
         for i, time in enumerate(int(t) for t in stamps):
             members = np.flatnonzero(group == i)
             earlier = self.log[time][0]
-            key = (kind, place_of(instruction), place_of(earlier))
+            key = (kind, place_of(instruction), place_of(earlier), did)
             hazard = self.report.found.get(key)
             if hazard is None:
                 at = int(hit[members[0]])
                 other = None if others is None else int(others[members[0]])
-                hazard = self._hazard(kind, now, time, index, lanes, at, other)
+                hazard = self._hazard(kind, now, time, index, lanes, at, other, did)
                 self.report.found[key] = hazard
             hazard.count += len(members)
 
-    def _hazard(self, kind, now, time, index, lanes, at, other):
-        (instruction, _), (earlier, did) = self.log[now], self.log[time]
+    def _hazard(self, kind, now, time, index, lanes, at, other, did=None):
+        (instruction, _), (earlier, manner) = self.log[now], self.log[time]
+        did = did or manner
         block, thread = int(lanes.block[at]), int(lanes.thread[at])
         granule = int(index[at])
         if other is not None and other >= WARP:

@@ -1,9 +1,13 @@
 """Sets a Shadow beside a machine's chunk, as exact as its kernel needs."""
 
+from emulator.sanitizer.asynchronous import AsyncShadow
 from emulator.sanitizer.device import DeviceMemory
 from emulator.sanitizer.report import Places, source_name
 from emulator.sanitizer.shadow import STRONG, Shadow
 from emulator.text.program import WIDTHS
+
+_BESIDE = {"mbarrier_init", "bulk", "wgmma", "proxy", "cluster", "mapa",
+           "mbarrier::complete_tx::bytes"}  # fmt: skip
 
 
 def watch(chunk, report):
@@ -14,14 +18,28 @@ def watch(chunk, report):
     names = sorted((start, source_name(name)) for name, start in chunk.code.shared_symbols.items())
     ends = [*(start for start, _ in names[1:]), size][: len(names)]  # dynamic memory may go unused
     symbols = [(name, start, end - start) for (start, name), end in zip(names, ends, strict=True)]
-    by_warp = any(_orders_some(ins) for ins in chunk.code.instructions.values())
+    if chunk.code.reserved:
+        start = chunk.reserved_start
+        ends[-1:] = [start] if ends else []
+        symbols = [(n, s, min(e, start) - s) for (s, n), e in zip(names, ends, strict=True)]
+        symbols.append(("the system's part of shared memory", start, size - start))
+    instructions = chunk.code.instructions.values()
+    roots = {ins.parts[0] for ins in instructions}
+    flags = "atom" in roots or "red" in roots
+    by_warp = any(_orders_some(ins) for ins in instructions)
+    by_warp |= flags and ("membar" in roots or "fence" in roots)
     x, y, _ = chunk.launch.block
     places = Places(
         tuple(symbols),
         block_of=lambda b: tuple(int(i) for i in chunk.blocks[b]),
         thread_of=lambda t: (t % x, t // x % y, t // (x * y)),
     )
-    return Shadow(
+    if chunk.cluster > 1 or any(_is_beside(ins) for ins in chunk.code.instructions.values()):
+        shadow = AsyncShadow(chunk, report, tuple(symbols), _in_step(chunk.code.blocks))
+        if chunk.code.reserved:
+            shadow.filled(chunk.reserved_start, size - chunk.reserved_start)
+        return shadow
+    shadow = Shadow(
         chunk.B,
         chunk.T,
         size,
@@ -29,7 +47,36 @@ def watch(chunk, report):
         places,
         by_warp=by_warp,
         alive=lambda: chunk.lanes_of(chunk.alive),
+        warp_synchronous=_in_step(chunk.code.blocks),
     )
+    if chunk.code.reserved:
+        shadow.filled(chunk.reserved_start, size - chunk.reserved_start)
+    return shadow
+
+
+def _in_step(blocks):
+    """The volatile loads and stores, but for loads that poll: in a loop that writes nothing."""
+    found = set()
+    for block in blocks:
+        for ins in block.code:
+            if "volatile" in ins.parts and not (ins.parts[0] == "ld" and _loops(blocks, block)):
+                found.add(ins.index)
+    return frozenset(found)
+
+
+def _loops(blocks, start):
+    """Whether a block may come again without anything being written or waited for."""
+    seen, work = set(), [start]
+    while work:
+        block = work.pop()
+        if any(ins.parts[0] in ("st", "atom", "red", "bar", "barrier") for ins in block.code):
+            continue
+        if start.index in block.targets:
+            return True
+        fresh = [target for target in block.targets if target not in seen]
+        seen.update(fresh)
+        work.extend(blocks[target] for target in fresh)
+    return False
 
 
 def watch_device(code, space, arrays, report, blocks, block):
@@ -69,6 +116,11 @@ def watch_device(code, space, arrays, report, blocks, block):
     return DeviceMemory(
         report, written.values(), watched, code, width, blocks, -(-threads // 32) * 32, block
     )  # fmt: skip
+
+
+def _is_beside(ins):
+    """Whether an instruction belongs to bulk copies, wgmma, proxies or clusters."""
+    return not _BESIDE.isdisjoint(ins.parts)
 
 
 def _orders_some(ins):

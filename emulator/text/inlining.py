@@ -133,6 +133,7 @@ def _rename(operand, names: dict[str, str]):
         case Symbol(name, offset):
             return Symbol(names.get(name, name), offset)
         case Address(base, offset, further):
+            further = tuple(_rename(item, names) for item in further)
             return Address(_rename(base, names), offset, further)
         case Vector(items):
             return Vector(tuple(_rename(item, names) for item in items))

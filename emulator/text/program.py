@@ -39,7 +39,8 @@ class Symbol:
 class Address:
     """`[base + offset]`; base is a Reg, a Symbol or None for an absolute address.
 
-    `further` is what follows a comma: a sampler and coordinates. No instruction here takes any.
+    `further` is what follows a comma: the coordinates of a box that TMA copies, in a Vector; no other
+    instruction here takes any.
     """
 
     base: Reg | Symbol | None
@@ -153,7 +154,9 @@ class Function:
     targets: dict[str, tuple[str, ...]]  # .branchtargets lists
     reqntid: tuple[int, int, int] | None
     maxntid: tuple[int, int, int] | None
-    cluster: tuple[int, int, int]  # .reqnctapercluster: blocks of a cluster
+    cluster: tuple[int, int, int] | None  # .reqnctapercluster: blocks of a cluster
+    explicit_cluster: bool  # .explicitcluster: a launch must say how many blocks a cluster has
+    max_cluster_rank: int | None  # .maxclusterrank: the most blocks of a cluster
     line: int
 
 

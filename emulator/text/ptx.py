@@ -117,8 +117,10 @@ class _Parser(Declarations):
                 token = self.next()
                 if token[0].isdigit():
                     numbers.append(integer(token))
-            if word in ("maxntid", "reqntid", "reqnctapercluster"):
+            if word in ("maxntid", "reqntid", "reqnctapercluster", "maxclusterrank"):
                 limits[word] = tuple([*numbers, 1, 1, 1][:3])
+            elif word == "explicitcluster":
+                limits[word] = (1, 1, 1)
             elif word == "pragma":
                 self.accept(";")
         if self.accept(";"):
@@ -130,7 +132,8 @@ class _Parser(Declarations):
         self.functions[name] = Function(
             name, is_entry, params, results, tuple(body.items), registers, tuple(body.variables),
             body.targets, limits.get("reqntid"), limits.get("maxntid"),
-            limits.get("reqnctapercluster", (1, 1, 1)), line,
+            limits.get("reqnctapercluster"), "explicitcluster" in limits,
+            limits.get("maxclusterrank", (None,))[0], line,
         )  # fmt: skip
 
 

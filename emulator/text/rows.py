@@ -24,7 +24,7 @@ class Row:
 
     factory: makes an instruction's step (see `machine.binder`); None where control flow sees to it.
     operands: how many there may be, () for any number. meets: which lanes come together before it:
-    those of a "warp", those of a warp at a "warp barrier" (lanes may wait at different ones), those at
+    those of a "warp", of a "warpgroup" (four), those of a warp at a "warp barrier" (lanes may wait at different ones), those at
     a block's "barrier" (the factory then makes what threads do there: see `ops.barriers`), or "".
     member: which operand is the membermask of those who meet; None for all of the warp.
     """

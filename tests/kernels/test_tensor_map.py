@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from kernels.tensor_map import TensorMap
+from emulator import TensorMap
+from emulator.machine.tensor_map import FORMATS
+from kernels.tensor_map import DRIVER_NAMES
 
 HALVES = np.zeros((100, 64), np.float16)
 
@@ -44,3 +46,7 @@ def test_a_map_knows_its_array():
 def test_bfloat16_is_stored_as_uint16():
     found = TensorMap(np.zeros((8, 64), np.uint16), (8, 64), format="bfloat16", swizzle=128)
     assert (found.format, found.itemsize) == ("bfloat16", 2)
+
+
+def test_every_format_has_a_name_for_the_driver():
+    assert set(DRIVER_NAMES) == set(FORMATS)

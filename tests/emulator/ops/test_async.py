@@ -438,15 +438,6 @@ def test_an_mbarrier_must_be_initialised():
         emulator.Module(UNINITIALISED).launch("counts", 1, 32, [np.zeros((32, 8), np.int32)])
 
 
-def test_bulk_copies_are_refused_by_name():
-    ptx = MBARRIER.replace(
-        "ret;",
-        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [bar], [%rd1], 16, [bar];\n ret;",
-    )
-    with pytest.raises(emulator.PtxError, match=r"cp\.async\.bulk"):
-        emulator.Module(ptx).launch("counts", 1, 32, [np.zeros((32, 8), np.int32)])
-
-
 NEVER_RELEASED = r"""
 #include <cooperative_groups.h>
 #include <cuda/pipeline>

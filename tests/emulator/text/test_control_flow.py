@@ -210,7 +210,7 @@ def test_unsupported_instructions_are_refused_when_their_entry_is_used():
     "tex.2d.v4.f32.f32 {%f,%f,%f,%f}, [image, {%f,%f}]",
     "tex.2d.v4.f32.f32 {%f,%f,%f,%f}, [image, sampler, {%f,%f}]",
     "suld.b.1d.b32.trap {%a}, [image, {%a}]",
-    "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%d], [%d, {%a}], [%d]",
+    "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%d], [%d, {%a}], 16, [%d]",
     "ld.global.b32 %a, [%d, 4]",
 ])  # fmt: skip
 def test_coordinates_are_refused_with_the_instruction_that_has_them(refused):
@@ -226,11 +226,25 @@ def test_coordinates_are_refused_with_the_instruction_that_has_them(refused):
         module.launch("bad", 1, 32, [])
 
 
-def test_a_cluster_of_several_blocks_is_refused():
-    entry = ".entry k() .explicitcluster .reqnctapercluster {}, 1, 1 {{ ret; }}"
-    emulator.Module(HEAD + entry.format(1)).launch("k", 2, 32, [])
-    with pytest.raises(emulator.Unsupported, match=r"PTX line 4: a cluster of more than one block"):
-        emulator.Module(HEAD + entry.format(2)).launch("k", 2, 32, [])
+def test_clusters_are_what_the_kernel_was_compiled_for():
+    entry = ".entry k() {} {{ ret; }}"
+    fixed = emulator.Module(HEAD + entry.format(".explicitcluster .reqnctapercluster 2, 1, 1"))
+    fixed.launch("k", 4, 32, [])
+    fixed.launch("k", 4, 32, [], cluster=2)
+    open_ = emulator.Module(HEAD + entry.format(".explicitcluster"))
+    open_.launch("k", (4, 2), 32, [], cluster=(2, 2))
+    limited = emulator.Module(HEAD + entry.format(".maxclusterrank 4"))
+    limited.launch("k", 8, 32, [], cluster=4)
+    for module, grid, cluster, words in (
+        (fixed, 3, None, "grid .* is not whole clusters"),
+        (fixed, 4, 4, r"compiled for clusters of \(2, 1, 1\), not \(4, 1, 1\)"),
+        (open_, 4, None, "needs cluster="),
+        (limited, 8, 8, "the most is 4"),
+        (open_, 32, 32, "the most is 16"),
+        (open_, 4, 0, "cluster is one to three positive integers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            module.launch("k", grid, 32, [], cluster=cluster)
 
 
 @pytest.mark.parametrize("text, line", [

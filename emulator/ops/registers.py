@@ -1,0 +1,62 @@
+"""setmaxnreg: registers moved between warpgroups (PTX ISA 9.7.19.5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from emulator.errors import Deadlock, ExecutionError
+from emulator.ops.wgmma import warps_of_groups
+from emulator.text.rows import Row
+
+FILE = 65536  # registers of a multiprocessor
+LEAST, MOST, UNIT = 24, 256, 8
+
+
+class Pool:
+    """Registers per thread of each warp. A block starts with as many as its launch bounds allow."""
+
+    def __init__(self, m):
+        function = m.code.function
+        bound = function.reqntid or function.maxntid
+        threads = int(np.prod(bound)) if bound else m.T
+        self.each = min(FILE // threads // UNIT * UNIT, MOST)
+        self.per_block = self.each * m.T
+        self.held = np.full(m.W, self.each, np.int64)
+        self.last = None
+        m.endings.append(self._check)
+
+    def _check(self, m) -> None:
+        total = self.held.reshape(m.B, -1).sum(axis=1) * 32
+        block = int(total.argmax())
+        if total[block] > self.per_block:
+            text = (
+                f"setmaxnreg would wait for ever: the warps of a block would hold {int(total[block])} "
+                f"registers, and it has {self.per_block} ({self.each} for each thread at launch)"
+            )
+            m.fail(Deadlock, text, self.last, block)
+
+
+def setmaxnreg(ins, bind):
+    count = bind.constant(ins.operands[0], 4)
+    if count % UNIT or not LEAST <= count <= MOST:
+        raise bind.error(
+            f"setmaxnreg takes a multiple of {UNIT} from {LEAST} to {MOST}, not {count}"
+        )
+    grows = "inc" in ins
+
+    def step(m, mask):
+        pool = m.state("registers", lambda: Pool(m))
+        warps = warps_of_groups(m, mask, ins)
+        wrong = warps & ((pool.held > count) if grows else (pool.held < count))
+        if wrong.any():
+            warp = int(wrong.argmax())
+            held, kind = int(pool.held[warp]), "inc" if grows else "dec"
+            text = f"setmaxnreg.{kind} to {count} registers by a warp that has {held}"
+            m.fail(ExecutionError, text, ins, *divmod(32 * warp, m.T))
+        pool.held[warps] = count
+        pool.last = ins
+
+    return step
+
+
+OPCODES = {"setmaxnreg": {"inc|dec! sync! aligned! u32!": Row(setmaxnreg, (1,), meets="warpgroup")}}

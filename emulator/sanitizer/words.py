@@ -1,0 +1,157 @@
+"""Hazards of TMA, wgmma and clusters in words: what went wrong, and what mends it."""
+
+from __future__ import annotations
+
+from emulator.sanitizer import report
+from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
+
+# What the earlier side of a race did, by the name that the shadow's log has for it.
+_DEEDS = {
+    "bulk": "the copy issued {there} brought",
+    "wgmma": "the wgmma {there} reads",
+    "bulk read": "the copy out of shared memory issued {there} reads",
+}
+
+_TEXTS = {
+    "unfinished-copy": (
+        "{who} touches {what} {here} while the bulk copy issued {there} is under way: nobody of its block "
+        "has waited for the phase of the mbarrier that counts its bytes{early}"
+    ),
+    "read-after-bulk": (
+        "{who} reads {what} {here}, which the copy issued {there} brought; others have waited for it, but "
+        "this thread neither waited for that phase of the mbarrier nor meets those who did: wait for it"
+    ),
+    "unfinished-read": (
+        "{who} writes {what} {here} while {reader} may still read it: {cure} before it is written again, "
+        "and let the writer wait for that"
+    ),
+    "write-after-agent": (
+        "{who} overwrites {what} {here} after {reader} read it, but does not wait for whoever waited for "
+        "that: arrive at an mbarrier after {after}, and wait for it here"
+    ),
+    "missing-proxy-fence": (
+        "{who} has {what} read by the async proxy {here}; {by} wrote it {there} by the generic proxy, and "
+        "no fence.proxy.async stands between: put one after the write, before the barrier"
+    ),
+    "wrong-swizzle": (
+        "{who} reads {what} {here} as if it were swizzled {asked}; the copy that filled it had a tensor "
+        "map with swizzle {swizzle}: descriptor and tensor map must agree"
+    ),
+    "missing-init-fence": (
+        "{who} lets a copy count at the mbarrier {what} {here}, which was initialised {there} without a "
+        "fence.mbarrier_init (or fence.proxy.async) after it: the copy may not see it"
+    ),
+    "exit-before-copy": {
+        "load": (
+            "the copy into shared memory issued {here} is under way when the block ends: wait for its "
+            "mbarrier before the end"
+        ),
+        "store": (
+            "{who} ends while the copy issued {here} may still read its shared memory: "
+            "cp.async.bulk.wait_group.read 0 before the end"
+        ),
+    },
+    "exited-block": (
+        "{who} reaches into the shared memory of block {target} {here}; that block may have ended: let it "
+        "wait (barrier.cluster, or for the mbarrier that is arrived at) before it ends"
+    ),
+    "unfinished-wgmma": (
+        "{who} {did} accumulators {here} while the wgmma {there} is under way: "
+        "wgmma.wait_group must come before"
+    ),
+    "overwritten-fragment": (
+        "{who} writes a register {here} that holds a fragment of A for the wgmma {there}, which is under "
+        "way: wgmma.wait_group must come before"
+    ),
+    "missing-wgmma-fence": (
+        "{who} starts a wgmma {here} on registers that were touched {there}, and no wgmma.fence stands "
+        "between: put one before the first wgmma"
+    ),
+    "uncommitted-wgmma": (
+        "{who} ends with wgmma under way that was started {here}: wgmma.commit_group and "
+        "wgmma.wait_group must come before the results are there"
+    ),
+}  # fmt: skip
+_CURES = {
+    "wgmma": ("the wgmma {there}", "wgmma.wait_group must come", "wgmma.wait_group"),
+    "bulk read": (
+        "the copy out of shared memory {there}",
+        "cp.async.bulk.wait_group.read must come",
+        "cp.async.bulk.wait_group.read",
+    ),
+}
+
+
+def describe(kind, instruction, earlier, did, block, thread, other, address, places,
+             early=None, swizzle=()):  # fmt: skip
+    """A Hazard; kinds that are not this module's are `report.describe`'s.
+
+    early: the wait by which the thread passed at once, if it did. swizzle: of the tensor map.
+    """
+    text = kind
+    if kind == "unfinished-copy" and did != "bulk":
+        text = None
+    elif kind == "read-after-write" and did == "bulk":
+        text = "read-after-bulk"
+    elif kind == "write-after-read" and did in _CURES:
+        text = "write-after-agent"
+    if text not in _TEXTS:
+        return report.describe(
+            kind, instruction, earlier, did, block, thread, other, address, places
+        )
+    reader, cure, after = (s.format(there=where(earlier)) for s in _CURES.get(did, ("", "", "")))
+    more = {"reader": reader, "cure": cure, "after": after, "early": "", "asked": "", "swizzle": ""}
+    if early is not None:
+        more["early"] = (
+            f". Its own wait {where(early)} passed at once, for a phase that was over before: "
+            "is its parity right?"
+        )
+    if swizzle:
+        more["swizzle"] = swizzle[0]
+        more["asked"] = "otherwise"
+    return _hazard(
+        kind, _TEXTS[text], instruction, earlier, block, thread, other, address, places, more
+    )
+
+
+def tell(found, kind, instruction, earlier, block, thread, address, places, detail=None):
+    """Adds a hazard to a Report, or counts it where it is known."""
+    key = (kind, place_of(instruction), place_of(earlier))
+    if key not in found.found:
+        text = _TEXTS[kind]
+        more = {"target": detail, "did": detail}
+        if isinstance(text, dict):
+            text = text[detail]
+        found.found[key] = _hazard(
+            kind, text, instruction, earlier, block, thread, None, address, places, more
+        )
+    found.found[key].count += 1
+
+
+def _hazard(kind, text, instruction, earlier, block, thread, other, address, places, more):
+    symbol, offset = places.symbol(address)
+    two = None if other is None else places.thread_of(other)
+    words = text.format(
+        who=f"thread {places.thread_of(thread)}",
+        by=f"thread {two}" if two else "another thread",
+        what=f"byte {offset} of {symbol}",
+        here=where(instruction),
+        there=where(earlier),
+        **more,
+    )
+    return Hazard(
+        kind,
+        f"{kind} in block {places.block_of(block)}: {words}",
+        source_of(instruction),
+        source_of(earlier),
+        getattr(instruction, "line", None),
+        getattr(earlier, "line", None),
+        places.block_of(block),
+        places.thread_of(thread),
+        two,
+        address,
+        symbol,
+        offset,
+        frames=frames_of(instruction),
+        other_frames=frames_of(earlier),
+    )
