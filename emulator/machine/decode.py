@@ -8,7 +8,7 @@ from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
 from emulator.machine.pointers import find as find_pointers
 from emulator.machine.unwritten import watch
-from emulator.text import flow
+from emulator.text import flow, typing
 from emulator.text.program import Address, Function, Instruction, Program
 from emulator.text.rows import Row, Table, row_of
 
@@ -24,6 +24,7 @@ def decode(
     graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
     blocks, flows, instructions, raw = [], [], {}, []
+    verdicts: dict = {}
     for index, block in enumerate(graph.blocks):
         made = CodeBlock(
             index, [], [], [], block.head, None, block.ends, block.targets, last=block.last
@@ -34,6 +35,7 @@ def decode(
         for position, item in enumerate(block.code):
             instructions[item.index] = item
             bind, row = Binder(names, item), _row(opcodes, item)
+            typing.check(item, names.registers, verdicts)
             if position == 0 and block.head == "barrier":
                 made.head_step, step = _made(row, item, bind), None
             else:
