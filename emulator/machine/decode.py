@@ -9,7 +9,7 @@ from emulator.machine.names import Names
 from emulator.machine.pointers import find as find_pointers
 from emulator.machine.unwritten import watch
 from emulator.machine.warpgroup import tracked, watched
-from emulator.text import flow
+from emulator.text import flow, typing
 from emulator.text.program import Address, Function, Instruction, Program
 from emulator.text.rows import Row, Table, row_of
 
@@ -26,6 +26,7 @@ def decode(
     names = Names(program, function, graph, globals_)
     under_way = tracked(graph.blocks, names.slot)
     blocks, flows, instructions, raw = [], [], {}, []
+    verdicts: dict = {}
     for index, block in enumerate(graph.blocks):
         made = CodeBlock(
             index, [], [], [], block.head, None, block.ends, block.targets, last=block.last
@@ -36,6 +37,7 @@ def decode(
         for position, item in enumerate(block.code):
             instructions[item.index] = item
             bind, row = Binder(names, item), _row(opcodes, item)
+            typing.check(item, names.registers, verdicts)
             if position == 0 and block.head == "barrier":
                 made.head_step, step = _made(row, item, bind), None
             else:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from emulator.text.declarations import Declarations, Scope
+from emulator.text.declarations import Declarations, Scope, register_type
 from emulator.text.program import (
     SINK,
     SPACES,
     SPECIALS,
-    WIDTHS,
     Address,
     Group,
     Imm,
@@ -25,6 +24,8 @@ from emulator.text.program import (
     Vector,
 )
 from emulator.text.words import floating, integer, joined
+
+MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
 
 
 class Body:
@@ -43,6 +44,7 @@ class Body:
     ):
         self.parser, self.registers, self.files, self.count = parser, registers, files, count
         self.items: list[Label | Instruction] = []
+        self.placed: set[str] = set()  # labels
         self.variables: list[Variable] = []
         self.targets: dict[str, tuple[str, ...]] = {}
         self.location: Location | None = None
@@ -117,6 +119,9 @@ class Body:
             while p.next() != ";":
                 pass
         else:
+            if name in self.placed:
+                p.fail(f"label {word} stands twice")
+            self.placed.add(name)
             self.items.append(Label(name))
 
     def label_list(self, scope: Scope) -> None:
@@ -126,13 +131,13 @@ class Body:
     def reg(self, scope: Scope) -> None:
         p = self.parser
         p.next()
-        kind = p.next()[1:]
-        if kind not in WIDTHS:
-            p.fail(f"registers of type .{kind} are not supported")
+        kind = register_type(p)
         while True:
             name = p.next()
             if p.accept("<"):
-                count = integer(p.next())
+                count = p.number(f"how many registers {name} has")
+                if len(self.registers) + count > MOST_REGISTERS:
+                    p.fail(f"more than {MOST_REGISTERS} registers: {count} called {name}")
                 p.expect(">")
                 suffix = ""
                 if scope.parent is not None:
@@ -142,6 +147,8 @@ class Body:
                 for number in range(count):
                     self.registers[f"{name}{number}{suffix}"] = kind
             else:
+                if scope.resolve(name) in self.registers and name in scope.names:
+                    p.fail(f"{name} is declared twice")
                 self.registers[p.declare(scope, name)] = kind
             if not p.accept(","):
                 break
@@ -183,7 +190,7 @@ class Body:
         start, line, guard = p.at, p.line(), None
         if p.accept("@"):
             negated = bool(p.accept("!"))
-            guard = (Reg(scope.resolve(p.next())), negated)
+            guard = (self.predicate(scope), negated)
         if p.tokens[p.at][0] != "word":
             p.fail(f"expected an instruction, found {p.peek()!r}")
         opcode = p.next()
@@ -197,6 +204,20 @@ class Body:
         item = Instruction(self.count, line, parts, tuple(operands), guard, self.location, text)
         self.count += 1
         self.items.append(item)
+
+    def predicate(self, scope: Scope) -> Reg:
+        """The register that guards an instruction."""
+        p = self.parser
+        word = p.peek()
+        unique = scope.resolve(word)
+        kind = self.registers.get(unique)
+        if kind is None:
+            meant = scope.resolve(f"%{word}") in self.registers
+            p.fail(f"undeclared predicate {word}" + (f"; did you mean %{word}?" if meant else ""))
+        if kind != "pred":
+            p.fail(f"{word} guards an instruction, and is no predicate but .{kind}")
+        p.next()
+        return Reg(unique)
 
     def operand(self, scope: Scope):
         first = self.simple_operand(scope)
@@ -215,7 +236,7 @@ class Body:
                 if p.accept("+"):
                     continue
                 if p.accept("-"):
-                    offset -= integer(p.next())
+                    offset -= p.number("what is taken from an address")
                 elif p.tokens[p.at][0] == "int":
                     offset += integer(p.next())
                 elif p.accept(","):  # a sampler, coordinates of a texture, surface or tensor

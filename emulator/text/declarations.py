@@ -6,9 +6,10 @@ import re
 import struct
 from dataclasses import dataclass, field
 
+from emulator.errors import Unsupported
 from emulator.text.program import WIDTHS, Symbol, Variable
 from emulator.text.reader import Reader
-from emulator.text.words import floating, integer
+from emulator.text.words import floating
 
 _FAMILY = re.compile(r"(.*?)(\d+)$")
 
@@ -69,7 +70,9 @@ class Declarations(Reader):
         while self.peek().startswith("."):
             word = self.next()[1:]
             if word == "align":
-                align = integer(self.next())
+                align = self.number("an alignment")
+                if align < 1 or align & (align - 1):
+                    self.fail(f"an alignment is a power of two, not {align}")
             elif word in ("v2", "v4"):
                 lanes = int(word[1])
             elif word in ("ptr", "global", "shared", "const", "local"):
@@ -92,7 +95,10 @@ class Declarations(Reader):
                 if self.accept("]"):
                     open_size = True
                 else:
-                    count *= self.constant()
+                    extent = self.constant()
+                    if extent < 0:
+                        self.fail(f"{name} cannot have {extent} elements")
+                    count *= extent
                     self.expect("]")
             initial, pointers = b"", ()
             if self.accept("="):
@@ -153,3 +159,17 @@ class Declarations(Reader):
 
         one()
         return bytes(data), tuple(pointers)
+
+
+def register_type(reader: Reader) -> str:
+    """The type of a `.reg` declaration, which stands next. PtxError for vectors and unknown ones."""
+    word = reader.peek()
+    kind = word[1:] if word[:1] == "." else ""
+    if kind in ("v2", "v4"):
+        raise Unsupported(
+            f"vector registers (.reg {word}) are not supported", reader.line(), reader.line_text()
+        )
+    if kind not in WIDTHS:
+        reader.fail(f"{word} is no type of a register")
+    reader.next()
+    return kind

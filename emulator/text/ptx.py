@@ -11,7 +11,7 @@ import re
 
 from emulator.errors import PtxError
 from emulator.text.body import Body
-from emulator.text.declarations import Declarations, Scope
+from emulator.text.declarations import Declarations, Scope, register_type
 from emulator.text.program import SPACES, WIDTHS, Function, Program, Variable
 from emulator.text.words import integer
 
@@ -87,7 +87,7 @@ class _Parser(Declarations):
             if self.peek() == ".reg":
                 line = self.line()
                 self.next()
-                kind, name = self.next()[1:], self.next()
+                kind, name = register_type(self), self.next()
                 unique = self.declare(scope, name)
                 registers[unique] = kind
                 found.append(Variable(unique, "reg", kind, WIDTHS[kind], WIDTHS[kind], line=line))

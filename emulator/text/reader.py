@@ -35,8 +35,18 @@ class Reader:
 
     def fail(self, message: str, line: int | None = None) -> None:
         line = line or self.line()
-        text = self.lines[line - 1].strip() if line <= len(self.lines) else ""
-        raise PtxError(message, line, text)
+        raise PtxError(message, line, self.line_text(line))
+
+    def line_text(self, line: int | None = None) -> str:
+        """The text of a line, of the one where the cursor stands by default."""
+        line = line or self.line()
+        return self.lines[line - 1].strip() if line <= len(self.lines) else ""
+
+    def number(self, what: str) -> int:
+        """The integer that stands here; a complaint that names `what` it was to be, where none does."""
+        if self.tokens[self.at][0] != "int":
+            self.fail(f"{what} is a number, not {self.peek()!r}")
+        return integer(self.next())
 
     def skip_line(self) -> None:
         line = self.line()

@@ -1,0 +1,242 @@
+"""Which registers and constants an instruction takes: what ptxas refuses is refused here, with its reason.
+
+PTX ISA 9.4 ("Type Information for Instructions and Operands"): an operand has the instruction's type's size; bits go with
+everything, signed with unsigned, a float with its own type alone. Loads, stores and conversions
+take wider registers, too. Opcodes that are not in a table below are left to their factories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from emulator.errors import PtxError
+from emulator.text.program import (
+    SINK,
+    WIDTHS,
+    Address,
+    Imm,
+    Instruction,
+    Not,
+    Pair,
+    Reg,
+    Special,
+    Vector,
+)
+
+_ROUNDINGS = {"rn", "rz", "rm", "rp", "rna", "rs"}
+_TO_INTEGER = {"rni", "rzi", "rmi", "rpi"}
+_INTEGERS = {f"{sign}{bits}" for sign in "us" for bits in (8, 16, 32, 64)}
+_BITS = {f"b{bits}" for bits in (8, 16, 32, 64)}
+_FLOATS = {"f16", "f16x2", "bf16", "bf16x2", "f32", "f64"}
+_PAIRS = {"u16x2", "s16x2"}
+_KNOWN = _INTEGERS | _BITS | _FLOATS | _PAIRS | {"pred"}
+
+
+def _same(count: int):
+    return lambda parts: (parts[-1],) * count
+
+
+def _wide(parts):
+    """mul and mad: the result, and what is added, are twice as wide with `.wide`."""
+    kind = parts[-1]
+    twice = f"{kind[0]}{2 * int(kind[1:])}" if "wide" in parts else kind
+    return (twice, kind, kind, twice)
+
+
+_OPERANDS: dict[str, Callable] = {
+    **dict.fromkeys(("add", "sub", "div", "rem", "min", "max", "and", "or", "xor", "copysign"), _same(3)),
+    **dict.fromkeys(("abs", "neg", "not", "cnot", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2",
+                     "tanh", "brev", "mov"), _same(2)),
+    **dict.fromkeys(("fma", "mul24", "mad24"), _same(4)),
+    "mul": _wide,
+    "mad": _wide,
+    "shl": lambda parts: (parts[-1], parts[-1], "u32"),
+    "shr": lambda parts: (parts[-1], parts[-1], "u32"),
+    "setp": lambda parts: ("pred", parts[-1], parts[-1], "pred"),
+    "selp": lambda parts: (parts[-1], parts[-1], parts[-1], "pred"),
+    "popc": lambda parts: ("u32", parts[-1]),
+    "clz": lambda parts: ("u32", parts[-1]),
+    "bfind": lambda parts: ("u32", parts[-1]),
+    "bfe": lambda parts: (parts[-1], parts[-1], "u32", "u32"),
+    "bfi": lambda parts: (parts[-1], parts[-1], parts[-1], "u32", "u32"),
+    "prmt": _same(4),
+}  # fmt: skip
+_RELAXED: dict[str, Callable] = {
+    "ld": lambda parts: (parts[-1],),
+    "st": lambda parts: (None, parts[-1]),
+    "cvt": lambda parts: (parts[-2], parts[-1]),
+}
+_ORDERED = {"lt", "le", "gt", "ge"}
+_UNSIGNED_ONLY = {"lo", "ls", "hi", "hs"}
+
+
+def check(ins: Instruction, types: dict[str, str], verdicts: dict) -> None:
+    """Raises PtxError for operands that the instruction does not take.
+
+    types: unique register name -> its type. verdicts: remembers what has been found of instructions that look alike.
+    """
+    key = (ins.parts, tuple([_kind(operand, types) for operand in ins.operands]))
+    verdict = verdicts.get(key)
+    if verdict is None:
+        verdict = verdicts[key] = _problem(ins.parts, key[1], ins) or ""
+    if verdict:
+        raise PtxError(f"{ins.opcode}: {verdict}", ins.line, ins.text)
+
+
+def _kind(operand, types: dict[str, str]):
+    """What matters of an operand: a register's type, or what else it is."""
+    if type(operand) is Reg:
+        return types.get(operand.name, "") if operand != SINK else ""
+    if type(operand) is Imm:
+        if isinstance(operand.value, float):
+            return (float, operand.bits is not None)
+        return (int, operand.value)
+    if type(operand) is Address:
+        return ("address", _kind(operand.base, types) if type(operand.base) is Reg else "")
+    if type(operand) is Vector or type(operand) is Pair:
+        items = operand.items if type(operand) is Vector else (operand.first, operand.second)
+        return (type(operand).__name__, *[_kind(item, types) for item in items])
+    if type(operand) is Not:
+        return _kind(operand.item, types)
+    return "special" if type(operand) is Special else ""
+
+
+def _problem(parts: tuple[str, ...], kinds: tuple, ins: Instruction) -> str | None:
+    bases = (kind[1] for kind in kinds if type(kind) is tuple and kind[0] == "address" and kind[1])
+    for base in bases:
+        if base[0] not in "bus" or WIDTHS[base] < 4:
+            return (
+                f"an address is in an integer register of 32 or 64 bits, not in one of type .{base}"
+            )
+    words = _COMBINATIONS.get(parts[0])
+    problem = words and words(parts, kinds)
+    if problem:
+        return problem
+    relaxed = parts[0] in _RELAXED
+    table = _RELAXED if relaxed else _OPERANDS
+    if parts[0] not in table or parts[-1] not in _KNOWN | {"tf32"}:
+        return None
+    if not relaxed and len(parts) > 2 and parts[-2] in _KNOWN:
+        return None  # operands of two types
+    for number, (wanted, kind) in enumerate(zip(table[parts[0]](parts), kinds, strict=False), 1):
+        if wanted not in _KNOWN | {"tf32"}:
+            continue
+        if parts[0] == "mov" and type(kind) is tuple and kind[0] == "Vector":
+            return None
+        problem = _misfit(wanted, kind, relaxed, parts[0])
+        if problem:
+            return f"operand {number} {problem}"
+    return None
+
+
+def _misfit(wanted: str, kind, relaxed: bool, opcode: str) -> str | None:
+    if type(kind) is tuple and kind[0] in ("Vector", "Pair"):
+        parts = (_misfit(wanted, item, relaxed, opcode) for item in kind[1:])
+        return next(filter(None, parts), None)
+    if type(kind) is tuple and kind[0] is float:
+        exact = kind[1] or opcode in ("mov", "st")  # 0f3F800000, which has 32 bits
+        fits = wanted in ("f32", "f64", "b64") or (wanted == "b32" and exact)
+        return None if fits else f"is of type .{wanted}, not a float constant"
+    if type(kind) is tuple:
+        fits = kind[0] is not int or wanted not in ("f16", "f32", "f64")
+        return None if fits else f"is of type .{wanted}, not an integer constant"
+    if not kind or kind == "special" or kind == wanted:
+        return None
+    if "pred" in (wanted, kind):
+        return f"is of type .{wanted}, and its register of type .{kind}"
+    wide, held = WIDTHS[wanted], WIDTHS[kind]
+    same, bits = held == wide, kind in _BITS
+    sizes = held >= wide if relaxed else same
+    if wanted in _BITS:
+        fits = same or (sizes and kind not in _FLOATS)
+    elif wanted in _INTEGERS:
+        fits = sizes and (bits or kind in _INTEGERS)
+    elif wanted in ("f16", "f32", "f64"):
+        fits = sizes and bits
+    else:
+        fits = sizes and (bits or kind in _INTEGERS)
+    return None if fits else f"is of type .{wanted}, and its register of type .{kind}"
+
+
+def _vote(parts, kinds):
+    wanted = "b32" if "ballot" in parts else "pred"
+    mode = next((p for p in parts if p in ("all", "any", "uni", "ballot")), "")
+    return None if parts[-1] == wanted else f".{mode} gives a .{wanted}"
+
+
+def _signed(parts, kinds):
+    return (
+        f"takes signed numbers and floats, not .{parts[-1]}"
+        if parts[-1] in _INTEGERS and parts[-1][0] == "u"
+        else None
+    )
+
+
+def _atomic(parts, kinds):
+    kind = parts[-1]
+    op = next((p for p in parts[1:] if p in _ATOMICS), "")
+    if not op or kind not in _BITS | _INTEGERS:
+        return None
+    wants_bits = op in ("and", "or", "xor", "cas", "exch")
+    if wants_bits != (kind in _BITS):
+        return f".{op} is of type {'.b' if wants_bits else '.u, .s or a float of '}{kind[1:]}, not .{kind}"
+    return None
+
+
+_ATOMICS = {"add", "min", "max", "inc", "dec", "and", "or", "xor", "cas", "exch"}
+
+
+def _comparison(parts, kinds):
+    kind, operator = parts[-1], parts[1]
+    if operator in _UNSIGNED_ONLY and (kind in _FLOATS or kind[0] != "u"):
+        return f".{operator} compares unsigned numbers, not .{kind}"
+    if operator in _ORDERED and kind in _BITS:
+        return f".{operator} compares numbers, not .{kind}"
+    return None
+
+
+def _conversion(parts, kinds):
+    if len(parts) < 3 or "pack" in parts:
+        return None
+    to, source = parts[-2:]
+    words = set(parts[1:-2])
+    if to in _INTEGERS and source in _INTEGERS and words & (_ROUNDINGS | _TO_INTEGER):
+        return "takes no rounding between integers"
+    if to in _INTEGERS and source in _FLOATS and not words & _TO_INTEGER:
+        return "needs a rounding from a float to an integer: .rni, .rzi, .rmi or .rpi"
+    if to in _FLOATS and source in _INTEGERS and not words & _ROUNDINGS:
+        return "needs a rounding from an integer to a float: .rn, .rz, .rm or .rp"
+    return None
+
+
+def _barrier(parts, kinds):
+    if "warp" in parts or "cluster" in parts:
+        return None
+    constants = [kind[1] if type(kind) is tuple and kind[0] is int else None for kind in kinds]
+    if "red" in parts:
+        constants = constants[1:]
+    if constants and constants[0] is not None and not 0 <= constants[0] <= 15:
+        return f"barriers are numbered 0 to 15, and this is {constants[0]}"
+    if len(constants) > 1 and constants[1] is not None and constants[1] % 32:
+        return f"counts threads of whole warps, a multiple of 32, not {constants[1]}"
+    return None
+
+
+def _elect(parts, kinds):
+    return None if type(kinds[0]) is tuple and kinds[0][0] == "Pair" else "has two results, d|p"
+
+
+_COMBINATIONS: dict[str, Callable] = {
+    "vote": _vote,
+    "neg": _signed,
+    "abs": _signed,
+    "atom": _atomic,
+    "red": _atomic,
+    "setp": _comparison,
+    "set": lambda parts, kinds: _comparison(parts, kinds),
+    "cvt": _conversion,
+    "bar": _barrier,
+    "barrier": _barrier,
+    "elect": _elect,
+    "isspacep": lambda parts, kinds: _misfit("pred", kinds[0], False, parts[0]),
+}
