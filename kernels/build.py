@@ -116,11 +116,11 @@ def build(
     rung, macro or architecture.
     """
     arch = normal_arch(arch)
-    text, name, macros = _resolve(source, dict(macros or {}), name, arch)
+    text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
     nvrtc = compiler()
     check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
-    headers = _local_headers(text)
+    headers = _local_headers(text, beside)
     flags = [
         f"-arch=sm_{arch}",
         "-std=c++17",
@@ -207,7 +207,8 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "gemm-ladder"
 
 
-def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, str, dict]:
+def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, str, dict, Path]:
+    """The text, what to call it, all its macros, and the folder whose headers it finds first."""
     if isinstance(source, str) and source in RUNGS:
         source = RUNGS[source]
     if isinstance(source, Rung):
@@ -215,7 +216,7 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
         if not source.exists:
             raise ValueError(f"{source.name}: kernels/{source.file} is not there")
-        return source.path.read_text(), source.file, source.resolve(macros, arch)
+        return source.path.read_text(), source.file, source.resolve(macros, arch), FOLDER
     if isinstance(source, str) and "\n" not in source and "{" not in source:
         if not source.endswith((".cu", ".cuh")):
             raise ValueError(f"no rung {source!r}; the ladder is {', '.join(RUNGS)}")
@@ -223,18 +224,20 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
     if isinstance(source, Path):
         if not source.exists() and (FOLDER / source).exists():
             source = FOLDER / source
-        return source.read_text(), name or source.name, macros
-    return source, name or "kernel.cu", macros
+        return source.read_text(), name or source.name, macros, source.resolve().parent
+    return source, name or "kernel.cu", macros, FOLDER
 
 
-def _local_headers(text: str) -> dict[str, str]:
-    """Headers of this folder that the text includes, directly or not: {name: text}."""
+def _local_headers(text: str, beside: Path) -> dict[str, str]:
+    """Headers that the text includes, directly or not, of the folder `beside` it or of `kernels/`:
+    {name: text}.
+    """
     found: dict[str, str] = {}
     waiting = [text]
     while waiting:
         for name in INCLUDE.findall(waiting.pop()):
-            path = FOLDER / name
-            if name not in found and path.exists():
+            path = next((p for p in (beside / name, FOLDER / name) if p.is_file()), None)
+            if name not in found and path is not None:
                 found[name] = path.read_text()
                 waiting.append(found[name])
     return found

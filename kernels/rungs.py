@@ -18,7 +18,7 @@ from .occupancy import LIMITS
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 STATIC_RESERVE = 1024  # bytes left for what a kernel with dynamic tiles declares beside them
-STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32"}
+STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32", "bfloat16": "bfloat16"}
 
 Macros = Mapping[str, int]
 Extent = Callable[..., int]
@@ -67,6 +67,9 @@ class Rung:
     `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need.
     `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
+    `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
+    and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
+    swizzled, for A and B, and one for C before C itself.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Rung:
     valid: Callable[..., bool] = lambda **_: True
     needs: Mapping[str, Callable[..., bool]] = field(default_factory=dict)
     fallbacks: tuple[Macros, ...] = ()
+    boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     machine: str = "any"
 
     @property
@@ -253,6 +257,24 @@ WMMA_SHARED = {
     "BK to be a multiple of 16, PAD of 8": lambda BK, PAD, **_: divides(16, BK) and divides(8, PAD),
 }
 TWO_STAGES = {"two STAGES or more": lambda STAGES, **_: STAGES >= 2}
+
+WGMMA_TILES = {
+    "BM to be a multiple of 64": lambda BM, **_: divides(64, BM),
+    "BN to be 64, 128, 192 or 256": lambda BN, **_: BN in (64, 128, 192, 256),
+    "one type of output": lambda HALF_OUTPUT, BF16_OUTPUT, **_: HALF_OUTPUT + BF16_OUTPUT <= 1,
+}
+
+
+def consumers_and_producer(*, BM: int, **_: int) -> int:
+    """A warpgroup per 64 rows of the tile, and one that copies."""
+    return 128 * (BM // 64 + 1)
+
+
+HOPPER_TYPES = (
+    ({"HALF_OUTPUT": 1}, {"output": "float16"}),
+    ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
+    ({"BF16_OUTPUT": 1}, {"output": "bfloat16"}),
+)
 
 LADDER = (
     Rung("cpu", None, "triple loop, then every core, then BLAS", machine="cpu"),
@@ -445,6 +467,32 @@ LADDER = (
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         fallbacks=({"STAGES": 3}, {"BK": 32}, {"BN": 128, "BK": 32}, {"BN": 128, "BK": 32, "STAGES": 3}),
         space={"BM": (128, 256), "BN": (128, 256), "BK": (32, 64), "STAGES": (3, 4, 6), "GROUP": (4, 8, 16)},
+    ),
+    Rung(
+        "wgmma", 22, "a warpgroup multiplies straight from shared memory",
+        inputs="float16",
+        macros={"BM": 128, "BN": 128, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs=WGMMA_TILES,
+        threads=lambda BM, **_: BM // 64 * 128,
+        shared=lambda BM, BN, **_: 128 * (BM + BN),
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 192, 256), "BN": (64, 128, 192, 256)},
+    ),
+    Rung(
+        "wgmma_pipelined", 23, "a producer fills N stages, consumers multiply, barriers in between",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={**WGMMA_TILES, **TWO_STAGES},
+        threads=consumers_and_producer,
+        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        min_arch=90,
+        variants=HOPPER_TYPES,
+        space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6)},
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip

@@ -115,6 +115,29 @@ def run_shared_clocks(options) -> int:
     return 0
 
 
+def run_machine(options) -> int:
+    from .machine import record, recorded
+
+    if gpu() is not None:
+        print(record())
+    stored = recorded()
+    if stored is None:
+        raise UnsupportedGPU("no machine was measured yet, and there is no GPU here to measure")
+    print(stored.label)
+    cells = [
+        [
+            row.kind,
+            row.name,
+            f"{row.value:g}",
+            row.unit,
+            "" if row.clock_ghz is None else f"{row.clock_ghz:.3f}",
+        ]
+        for row in stored.rows.values()
+    ]
+    print(table(["kind", "what", "value", "unit", "GHz"], cells))
+    return 0
+
+
 def run_small_tiles(options) -> int:
     from .small_tiles import record
 
@@ -187,6 +210,11 @@ def arguments() -> argparse.ArgumentParser:
         ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
         ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
         ("torch", run_torch, "PyTorch's product beside cuBLAS and a rung: needs both"),
+        (
+            "machine",
+            run_machine,
+            "arithmetic, bytes and latencies of the machine; recorded without a GPU",
+        ),
         ("shared-clocks", run_shared_clocks, "the clocks that a wavefront of shared memory takes"),
         ("small-tiles", run_small_tiles, "a kernel of small tiles with and without its swizzle"),
         ("readme", run_readme, "write kernels/README.md, the ladder at a glance"),

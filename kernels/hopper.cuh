@@ -1,0 +1,244 @@
+// What sm_90a added to PTX and C++ has no name for, one wrapper each, shared by the rungs from tma_mma on: barriers that
+// count bytes, tiles copied by TMA, matrix products of a whole warpgroup, registers moved between warpgroups, clusters.
+// Section numbers are those of the PTX ISA 9. Addresses into shared memory are 32-bit: see shared_address in ptx.cuh.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "epilogue.cuh"
+#include "ptx.cuh"
+
+using bf16 = __nv_bfloat16;
+
+// ---- Barriers: mbarrier, an object of 8 bytes in shared memory (9.7.13.15). A phase ends when `count` threads have
+// arrived and all bytes that were announced have landed; phases are told apart by their parity, the first one's is 0.
+
+__device__ __forceinline__ void barrier_init(unsigned barrier, int count) {  // 9.7.13.15.9
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+}
+
+// After the initialising: makes the barriers visible to TMA and to the other blocks of a cluster. 9.7.13.4: fence.
+__device__ __forceinline__ void barrier_init_fence() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {  // 9.7.13.15.13
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// Arrive, and announce `bytes` that copies will bring. 9.7.13.15.13: mbarrier.arrive.expect_tx.
+__device__ __forceinline__ void barrier_expect(unsigned barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+// Arrive at the barrier that stands at the same place in block `rank` of the cluster. 9.7.9.23: mapa; 9.7.13.15.13.
+__device__ __forceinline__ void barrier_arrive_at(unsigned barrier, unsigned rank) {
+    unsigned remote;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(barrier), "r"(rank));
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(remote) : "memory");
+}
+
+// Wait until the phase of this parity is over. 9.7.13.15.16: mbarrier.try_wait, which sleeps for a while by itself.
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+    unsigned done = 0;
+    while (!done)
+        asm volatile(
+            "{\n"
+            ".reg .pred over;\n"
+            "mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+            "selp.b32 %0, 1, 0, over;\n"
+            "}\n"
+            : "=r"(done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+}
+
+// A barrier of some of the block's warps, `threads` threads in all, by number (0 is __syncthreads). 9.7.13.1: bar.sync.
+__device__ __forceinline__ void named_barrier(int number, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// Say that one has come, without waiting. 9.7.13.1: bar.arrive.
+__device__ __forceinline__ void named_barrier_arrive(int number, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// ---- TMA: one thread has a whole tile copied. The host has described the matrix and the tile (kernels/tensor_map.py);
+// x counts elements along the contiguous dimension, y rows. Outside of the matrix zeros come in and nothing goes out.
+
+struct alignas(128) TensorMap {  // a CUtensorMap: a kernel parameter, const __grid_constant__
+    unsigned char opaque[128];
+};
+
+__device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {  // 9.7.9.16: prefetch.tensormap
+    asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// Global to shared memory; the bytes count at `barrier` when they have landed. 9.7.9.25.5.2: cp.async.bulk.tensor.
+__device__ __forceinline__ void tma_load(unsigned shared, const TensorMap& map, int x, int y, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+            shared),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier)
+        : "memory");
+}
+
+// The same into every block of the cluster whose bit is set in `ranks`: at the same place, at its own barrier.
+__device__ __forceinline__ void tma_load_multicast(unsigned shared, const TensorMap& map, int x, int y,
+                                                   unsigned barrier, unsigned short ranks) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+        "[%1, {%2, %3}], [%4], %5;" ::"r"(shared),
+        "l"(&map), "r"(x), "r"(y), "r"(barrier), "h"(ranks)
+        : "memory");
+}
+
+// Shared to global memory. Needs async_fence() and a barrier after the writes to shared memory. 9.7.9.25.5.2.
+__device__ __forceinline__ void tma_store(const TensorMap& map, int x, int y, unsigned shared) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map), "r"(x),
+                 "r"(y), "r"(shared)
+                 : "memory");
+}
+
+__device__ __forceinline__ void tma_store_commit() {  // 9.7.9.25.6.1: cp.async.bulk.commit_group
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// Wait until at most PENDING of this thread's groups of stores still read shared memory. 9.7.9.25.6.2.
+template <int PENDING>
+__device__ __forceinline__ void tma_store_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
+}
+
+// Orders this thread's own accesses to shared memory before those of TMA and wgmma. 9.7.13.4: fence.proxy.async.
+__device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- wgmma: a warpgroup (four warps, the first a multiple of four) multiplies tiles that stand in shared memory.
+
+// Describes an operand in rows of 128 bytes, swizzled by 128 bytes, eight rows (1024 bytes) after eight rows. `panel` is
+// how far apart panels of 64 columns stand where the contiguous dimension is M or N; else it is ignored. 9.7.15.5.1.2.2.
+__device__ __forceinline__ unsigned long long wgmma_descriptor(unsigned shared, int panel = 16) {
+    constexpr unsigned long long SWIZZLE_128 = 1ull << 62;
+    constexpr unsigned long long EIGHT_ROWS = 1024 >> 4;
+    return SWIZZLE_128 | EIGHT_ROWS << 32 | static_cast<unsigned long long>(panel >> 4) << 16 | (shared & 0x3ffff) >> 4;
+}
+
+// Before the first product: orders the warpgroup's accesses to accumulators before wgmma's. 9.7.15.7.1.
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// Close the group of products started since the last commit. 9.7.15.7.2.
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+// Wait until at most PENDING of the warpgroup's groups are unfinished. 9.7.15.7.3.
+template <int PENDING>
+__device__ __forceinline__ void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+// clang-format off
+#define ATOMS_1(d, i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
+#define ATOMS_4(d, i) ATOMS_1(d, i), ATOMS_1(d, i + 1), ATOMS_1(d, i + 2), ATOMS_1(d, i + 3)
+#define ATOMS_8(d, i) ATOMS_4(d, i), ATOMS_4(d, i + 4)
+#define ATOMS_16(d, i) ATOMS_8(d, i), ATOMS_8(d, i + 8)
+#define ATOMS_24(d, i) ATOMS_16(d, i), ATOMS_8(d, i + 16)
+#define ATOMS_32(d, i) ATOMS_16(d, i), ATOMS_16(d, i + 16)
+#define NUMBERS_8 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15," \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NUMBERS_16 \
+    NUMBERS_8 "," \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47," \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NUMBERS_24 \
+    NUMBERS_16 "," \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79," \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define NUMBERS_32 \
+    NUMBERS_24 "," \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111," \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+// One wgmma of SHAPE and TYPES ("f32.f16.f16"). D has COUNT atoms of four registers; A, B and P (whether to add D) are the
+// operand numbers that follow those registers, MODIFIERS the rest of the instruction, its operands the rest of this.
+#define WGMMA(SHAPE, TYPES, COUNT, A, B, P, MODIFIERS, ...)                                                            \
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " P ", 0;\n"                                                    \
+                 "wgmma.mma_async.sync.aligned." SHAPE "." TYPES " {" NUMBERS_##COUNT "}, " A ", " B ", add, "         \
+                 MODIFIERS ";\n}\n"                                                                                    \
+                 : ATOMS_##COUNT(d, 0)                                                                                 \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(add)), __VA_ARGS__)
+#define WGMMA_K16(SHAPE, TYPES, COUNT, A, B, P, TA, TB) \
+    WGMMA(SHAPE, TYPES, COUNT, A, B, P, "1, 1, " TA ", " TB, "n"(A_M_MAJOR), "n"(B_N_MAJOR))
+#define WGMMA_K16_OF_EVERY_WIDTH(TYPES)                                                                         \
+    if constexpr (N == 64) WGMMA_K16("m64n64k16", TYPES, 8, "%32", "%33", "%34", "%35", "%36");                 \
+    if constexpr (N == 128) WGMMA_K16("m64n128k16", TYPES, 16, "%64", "%65", "%66", "%67", "%68");              \
+    if constexpr (N == 192) WGMMA_K16("m64n192k16", TYPES, 24, "%96", "%97", "%98", "%99", "%100");             \
+    if constexpr (N == 256) WGMMA_K16("m64n256k16", TYPES, 32, "%128", "%129", "%130", "%131", "%132")
+// clang-format on
+
+template <typename T>
+constexpr bool IS_BF16 = false;
+template <>
+constexpr bool IS_BF16<bf16> = true;
+
+// D (64 x N, fp32) = A (64 x 16) * B (16 x N), plus D if `add`; A and B of In (half or bf16), by descriptor. In thread t
+// of the warpgroup d[j] is what mma.sync m16n8 has for rows 16 * (t / 32) on and columns 8j on, in lane t % 32. A is
+// K-major unless A_M_MAJOR, B is K-major unless B_N_MAJOR. 9.7.15.5.2: wgmma.mma_async.
+template <typename In, int A_M_MAJOR, int B_N_MAJOR, int ATOMS>
+__device__ __forceinline__ void wgmma_k16(float (&d)[ATOMS][4], unsigned long long a, unsigned long long b, bool add) {
+    constexpr int N = 8 * ATOMS;
+    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out above");
+    if constexpr (IS_BF16<In>) {
+        WGMMA_K16_OF_EVERY_WIDTH("f32.bf16.bf16");
+    } else {
+        WGMMA_K16_OF_EVERY_WIDTH("f32.f16.f16");
+    }
+}
+
+// ---- Registers: a warpgroup hands registers back, or takes some that others handed back. All its warps call. 9.7.19.5.
+
+template <int REGISTERS>
+__device__ __forceinline__ void registers_shrink_to() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+template <int REGISTERS>
+__device__ __forceinline__ void registers_grow_to() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+// ---- Clusters: blocks that run at the same time and reach each other's shared memory.
+
+__device__ __forceinline__ unsigned cluster_rank() {  // this block's number in its cluster. 10: %cluster_ctarank
+    unsigned rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// All threads of all blocks of the cluster meet. 9.7.13.4: barrier.cluster.
+__device__ __forceinline__ void cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// ---- Output.
+
+// Store four 8x8 matrices of 16-bit elements, held as ldmatrix_x4 loads them. 9.7.14.5.16: stmatrix.
+__device__ __forceinline__ void stmatrix_x4(unsigned shared, const unsigned (&r)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(r[0]), "r"(r[1]),
+                 "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
+// What store_atoms of epilogue.cuh needs for outputs of bf16.
+__device__ __forceinline__ float4 load_four(const bf16* c) {
+    const uint2 bits = *reinterpret_cast<const uint2*>(c);
+    const float2 low = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.x));
+    const float2 high = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.y));
+    return make_float4(low.x, low.y, high.x, high.y);
+}
+__device__ __forceinline__ void store_four(bf16* c, float4 v) {
+    const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y), high = __floats2bfloat162_rn(v.z, v.w);
+    *reinterpret_cast<uint2*>(c) =
+        make_uint2(reinterpret_cast<const unsigned&>(low), reinterpret_cast<const unsigned&>(high));
+}

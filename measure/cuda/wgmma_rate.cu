@@ -1,0 +1,80 @@
+// wgmma_rate: how many operations a multiprocessor does per clock when warpgroups do nothing but wgmma, on random tiles
+// that stay in shared memory. Two warpgroups of 64 rows, each m64n256, so that one's wait hides behind the other's work.
+// UNIT 1: f16. 2: bf16. 3: tf32. 4: e4m3. 5: s8, all with 32-bit sums; operands K-major, in 128-byte rows, swizzled.
+#include "hopper.cuh"
+#include "rates.cuh"
+
+#ifndef UNIT
+#define UNIT 1
+#endif
+
+constexpr int ROW_BYTES = 128, A_BYTES = 64 * ROW_BYTES, B_BYTES = 256 * ROW_BYTES;
+constexpr int STEPS = ROW_BYTES / 32;  // 32 bytes of k per wgmma, whatever the type
+
+#if UNIT == 5
+using Sum = int;
+#undef ATOMS_1
+#define ATOMS_1(d, i) "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])
+#else
+using Sum = float;
+#endif
+
+__device__ __forceinline__ void multiply(Sum (&d)[32][4], unsigned long long a, unsigned long long b, bool add) {
+#if UNIT == 1
+    WGMMA("m64n256k16", "f32.f16.f16", 32, "%128", "%129", "%130", "1, 1, 0, 0", "n"(0));
+#elif UNIT == 2
+    WGMMA("m64n256k16", "f32.bf16.bf16", 32, "%128", "%129", "%130", "1, 1, 0, 0", "n"(0));
+#elif UNIT == 3
+    WGMMA("m64n256k8", "f32.tf32.tf32", 32, "%128", "%129", "%130", "1, 1", "n"(0));
+#elif UNIT == 4
+    WGMMA("m64n256k32", "f32.e4m3.e4m3", 32, "%128", "%129", "%130", "1, 1", "n"(0));
+#else
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" NUMBERS_32 "}, %128, %129, add;\n}\n"
+                 : ATOMS_32(d, 0)
+                 : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+#endif
+}
+
+__device__ __forceinline__ unsigned word(unsigned seed) {
+    const float x = uniform(2 * seed), y = uniform(2 * seed + 1);
+    if constexpr (UNIT == 1) {
+        const half2 pair = __floats2half2_rn(x, y);
+        return reinterpret_cast<const unsigned&>(pair);
+    } else if constexpr (UNIT == 2) {
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(x, y);
+        return reinterpret_cast<const unsigned&>(pair);
+    } else if constexpr (UNIT == 3) {
+        return __float_as_uint(x) & ~0x1fffu;
+    } else if constexpr (UNIT == 4) {
+        return hash(seed) & 0xbfbfbfbfu;
+    } else {
+        return hash(seed);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 1) wgmma_rate(long long (*passed)[2], float* seen, int turns) {
+    extern __shared__ __align__(1024) unsigned char shared[];
+    auto* words = reinterpret_cast<unsigned*>(shared);
+    for (int i = threadIdx.x; i < (2 * A_BYTES + B_BYTES) / 4; i += blockDim.x) words[i] = word(blockIdx.x * 65536 + i);
+    async_fence();
+    __syncthreads();
+    const unsigned a_tile = shared_address(shared) + threadIdx.x / 128 * A_BYTES;
+    const unsigned b_tile = shared_address(shared) + 2 * A_BYTES;
+    Sum sums[32][4];
+    const Stopwatch start = now();
+    for (int turn = 0; turn < turns; ++turn) {
+        wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step)
+            multiply(sums, wgmma_descriptor(a_tile + 32 * step), wgmma_descriptor(b_tile + 32 * step), turn + step > 0);
+        wgmma_commit();
+        wgmma_wait<0>();
+    }
+    __syncthreads();
+    report(start, passed);
+    float kept = 0.0f;
+    for (int i = 0; i < 32; ++i)
+        for (int j = 0; j < 4; ++j) kept += static_cast<float>(sums[i][j]);
+    if (kept == 1.25f) *seen = kept;
+}
