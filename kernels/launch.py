@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .build import Build, cache_folder
+from .build import Build, cache_folder, write_whole
 from .errors import UnsupportedGPU
 from .machine import choose, gpu
 
@@ -191,9 +191,7 @@ def _loaded(digest: str, cubin: bytes, entry: str):
 
     path = _cubin_folder() / f"{digest}.cubin"
     if not path.exists():
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            file.write(cubin)
-        os.replace(file.name, path)
+        write_whole(path, cubin)
     return cupy.RawModule(path=str(path)).get_function(entry)
 
 
