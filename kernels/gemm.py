@@ -11,8 +11,9 @@ import numpy as np
 from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
-from .machine import MACHINES, choose, gpu
+from .machine import MACHINES, choose
 from .rungs import Rung, Types, find
+from .settings import Configuration, configuration
 
 LARGEST_INDEX = 2**31 - 1  # the kernels index with int
 
@@ -30,6 +31,7 @@ class Plan:
     block: tuple[int, int, int]
     shared_bytes: int
     build: Build = field(repr=False)
+    configuration: Configuration | None = None
 
     def arguments(self, A, B, C, alpha: float, beta: float) -> list:
         """Kernel arguments for padded arrays."""
@@ -67,19 +69,19 @@ def plan(
     macros: Mapping[str, int] | None = None,
     arch: int | str | None = None,
     built: Build | None = None,
+    defaults: bool = False,
 ) -> Plan:
-    """Geometry and build for one problem. `built` replaces the rung's own build (a wrong variant,
-    say).
+    """Geometry and build for one problem, at the configuration that `kernels.settings` names for its
+    size (`macros` and `defaults` as there). `built` replaces the rung's own build (a wrong variant,
+    say), which has the row's defaults where no macros are given.
     """
     rung = find(rung)
-    here = gpu()
     arch = normal_arch(arch)
-    values = rung.resolve(macros, arch)
-    rung.check_needs(values)
-    if here and "BLOCKS" in values and "BLOCKS" not in (macros or {}):
-        values["BLOCKS"] = here.sms  # a persistent kernel: one block a multiprocessor
     if min(M, N, K) < 1:
         raise ValueError(f"M, N, K = {M}, {N}, {K}: each must be at least 1")
+    chosen = configuration(rung, (M, N, K), arch, macros, defaults or built is not None)
+    values = dict(chosen.macros)
+    rung.check_needs(values)
     padded = tuple(-(-n // p) * p for n, p in zip((M, N, K), rung.padding(values), strict=True))
     Mp, Np, Kp = padded
     if max(Mp * Kp, Kp * Np, Mp * Np) > LARGEST_INDEX:
@@ -91,7 +93,16 @@ def plan(
         built = build(rung, values, arch)
     grid, block, shared_bytes = rung.geometry(values, *padded)
     return Plan(
-        rung, values, rung.types(values), (M, N, K), padded, grid, block, shared_bytes, built
+        rung,
+        values,
+        rung.types(values),
+        (M, N, K),
+        padded,
+        grid,
+        block,
+        shared_bytes,
+        built,
+        chosen,
     )
 
 
@@ -106,13 +117,15 @@ def gemm(
     machine: str = "auto",
     arch: int | str | None = None,
     built: Build | None = None,
+    defaults: bool = False,
 ) -> Result:
     """`alpha * A @ B + beta * C` by one rung of the ladder; C itself is left as it is.
 
     A is `(M, K)`, B `(K, N)`, C `(M, N)`, row-major, any M, N, K >= 1, in the rung's dtypes. A rung
     that needs whole tiles works on zero-padded copies, one that reads A M-major on a transposed
-    copy. On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says
-    which shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
+    copy. It runs at the configuration that `kernels.settings` names for this size, unless `macros`
+    are given or `defaults` asks for the row's own: `result.plan.configuration` says which and why.
+    On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says which shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
     if macros is not None and not isinstance(macros, Mapping):
@@ -136,7 +149,7 @@ def gemm(
     machine = choose(machine)
     if arch is None and machine == "emulator":
         arch = DEFAULT_ARCH
-    how = plan(rung, M, N, K, macros, arch, built)
+    how = plan(rung, M, N, K, macros, arch, built, defaults)
     given = A
     xp, A, B, C = _at(machine, A, B, C)
     Mp, Np, Kp = how.padded
