@@ -120,6 +120,10 @@ def build(
     rung, macro or architecture.
     """
     arch = normal_arch(arch)
+    if isinstance(source, str) and source in RUNGS:
+        source = RUNGS[source]
+    if isinstance(source, Rung):
+        arch = source.target(arch)
     text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
     headers = _local_headers(text, beside)
     flags = [
@@ -219,8 +223,6 @@ def cache_folder() -> Path:
 
 def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, str, dict, Path]:
     """The text, what to call it, all its macros, and the folder whose headers it finds first."""
-    if isinstance(source, str) and source in RUNGS:
-        source = RUNGS[source]
     if isinstance(source, Rung):
         if source.path is None:
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")

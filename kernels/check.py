@@ -13,6 +13,7 @@ from . import cpu
 from .accuracy import accuracy
 from .build import Build, check_arch, normal_arch
 from .errors import UnsupportedGPU
+from .formats import encode
 from .gemm import gemm
 from .machine import choose, gpu
 from .rungs import RUNGS, Rung, Types, find
@@ -48,12 +49,8 @@ def random_inputs(types: Types, M: int, N: int, K: int, seed: int = 0):
     in the rung's dtypes.
     """
     rng = np.random.default_rng((seed, M, N, K))
-    shapes = (
-        ((M, K), types.input_dtype),
-        ((K, N), types.input_dtype),
-        ((M, N), types.output_dtype),
-    )
-    return tuple(rng.uniform(-1, 1, shape).astype(dtype) for shape, dtype in shapes)
+    formats = (((M, K), types.inputs), ((K, N), types.inputs), ((M, N), types.output))
+    return tuple(encode(rng.uniform(-1, 1, shape), name) for shape, name in formats)
 
 
 def edge_sizes(

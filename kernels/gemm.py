@@ -14,6 +14,7 @@ from .launch import launch
 from .machine import MACHINES, choose
 from .rungs import Rung, Types, find
 from .settings import Configuration, configuration
+from .tensor_map import FORMATS, TensorMap
 
 LARGEST_INDEX = 2**31 - 1  # the kernels index with int
 
@@ -36,12 +37,30 @@ class Plan:
     def arguments(self, A, B, C, alpha: float, beta: float) -> list:
         """Kernel arguments for padded arrays."""
         sizes = [np.int32(n) for n in self.padded]
-        return [A, B, C, *sizes, np.float32(alpha), np.float32(beta)]
+        return [*self._matrices(A, B, C), *sizes, np.float32(alpha), np.float32(beta)]
 
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """Shapes of A, B and C as the kernel reads them."""
-        M, N, K = self.padded
-        return ((K, M) if self.rung.a_major == "M" else (M, K)), (K, N), (M, N)
+        return self.layout(*self.padded)
+
+    def layout(self, M: int, N: int, K: int) -> tuple[tuple[int, int], ...]:
+        """Shapes of A, B and C of a problem, in the order that this rung reads them in."""
+        a = (K, M) if self.rung.a_major == "M" else (M, K)
+        return a, ((N, K) if self.rung.b_major == "K" else (K, N)), (M, N)
+
+    def _matrices(self, A, B, C) -> list:
+        """A, B and C as the kernel takes them: pointers, or tensor maps where it copies by TMA."""
+        if self.rung.boxes is None:
+            return [A, B, C]
+        boxes = self.rung.boxes(**self.macros)
+        formats = {"A": self.types.inputs, "B": self.types.inputs, "C": self.types.output}
+        maps = []
+        for name, array in (("A", A), ("B", B), ("C", C)):
+            if name in boxes:
+                stored = formats[name] if formats[name] in FORMATS else None
+                span = boxes[name][1] * array.dtype.itemsize
+                maps.append(TensorMap(array, boxes[name], stored, swizzle=span, promotion=256))
+        return [*maps, C]
 
 
 @dataclass(frozen=True)
@@ -125,7 +144,8 @@ def gemm(
     that needs whole tiles works on zero-padded copies, one that reads A M-major on a transposed
     copy. It runs at the configuration that `kernels.settings` names for this size, unless `macros`
     are given or `defaults` asks for the row's own: `result.plan.configuration` says which and why.
-    On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says which shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
+    On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says which
+    shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
     if macros is not None and not isinstance(macros, Mapping):
@@ -157,7 +177,9 @@ def gemm(
     if rung.a_major == "M":
         a = xp.ascontiguousarray(a.T)
     b = _pad(xp, B, Kp, Np)
-    poison = C if beta != 0 else xp.full((M, N), np.nan, types.output_dtype)
+    if rung.b_major == "K":
+        b = xp.ascontiguousarray(b.T)
+    poison = C if beta != 0 else _poison(xp, (M, N), types)
     c = _pad(xp, poison, Mp, Np, copy=True)  # an element that the kernel leaves out is seen
     trace = launch(
         how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
@@ -241,6 +263,13 @@ def _like(given, result):
         if isinstance(given, np.ndarray) and not isinstance(result, np.ndarray)
         else result
     )
+
+
+def _poison(xp, shape: tuple[int, int], types: Types):
+    """What C holds before a kernel that must not read it: NaN in every format."""
+    if types.output_dtype.startswith("float"):
+        return xp.full(shape, np.nan, types.output_dtype)
+    return xp.full(shape, -1, np.int64).astype(types.output_dtype)  # all bits set
 
 
 def _pad(xp, array, rows: int, cols: int, copy: bool = False):

@@ -13,12 +13,12 @@ from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 
+from . import formats
 from .occupancy import LIMITS
 
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 STATIC_RESERVE = 1024  # bytes left for what a kernel with dynamic tiles declares beside them
-STORED_AS = {"float32": "float32", "float16": "float16", "tf32": "float32", "bfloat16": "bfloat16"}
 
 Macros = Mapping[str, int]
 Extent = Callable[..., int]
@@ -44,13 +44,13 @@ class Types:
 
     @property
     def input_dtype(self) -> str:
-        """NumPy dtype name of A and B."""
-        return STORED_AS[self.inputs]
+        """NumPy dtype name of A and B. What NumPy lacks is stored as its bits (`kernels.formats`)."""
+        return formats.stored(self.inputs)
 
     @property
     def output_dtype(self) -> str:
         """NumPy dtype name of C."""
-        return self.output
+        return formats.stored(self.output)
 
     def __str__(self) -> str:
         return f"{self.inputs}->{self.output}"
@@ -65,7 +65,9 @@ class Rung:
     the numbers) that M, N and K are padded to, None when the kernel guards its own edges.
     `variants` maps a macro setting to the fields of `Types` and the macro defaults it changes.
     `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need.
-    `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
+    `space` lists what the autotuner may try (of BLOCKS, how many per multiprocessor); those of
+    `late` order the work without changing the tiles, and are tried on the best tiles only. `valid`
+    drops the combinations that make no sense.
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
     `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
     and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
@@ -86,8 +88,10 @@ class Rung:
     min_arch: int = 75
     alignment: int = 1
     a_major: str = "K"
+    b_major: str = "N"
     variants: tuple[tuple[Macros, Mapping], ...] = ()
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    late: tuple[str, ...] = ()
     valid: Callable[..., bool] = lambda **_: True
     needs: Mapping[str, Callable[..., bool]] = field(default_factory=dict)
     fallbacks: tuple[Macros, ...] = ()
@@ -113,6 +117,12 @@ class Rung:
     def exists(self) -> bool:
         """False while the CUDA source has not been written."""
         return self.path is None or self.path.exists()
+
+    def target(self, arch: str) -> str:
+        """What to compile for on `arch`: sm_90a for a kernel that copies by TMA on sm_90, where
+        wgmma and setmaxnreg are for that architecture alone.
+        """
+        return "90a" if self.boxes and arch == "90" else arch
 
     def resolve(
         self, macros: Macros | None = None, arch: int | str | None = None
@@ -237,6 +247,12 @@ def warp_tiles_fit(
         and (4 * threads) % BN == 0
         and (BM % rows == 0 or rows % BM == 0)
     )
+
+
+def sums_fit(*, BM: int, BN: int, WM: int, WN: int, MIN_BLOCKS: int = 1, **_: int) -> bool:
+    """Whether a tensor-core block has 4 to 16 warps whose sums take at most half of the registers."""
+    warps = (BM // WM) * (BN // WN)
+    return divides(WM, BM) and divides(WN, BN) and 4 <= warps <= 16 and BM * BN * MIN_BLOCKS <= SUMS
 
 
 def tiles_nest(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> bool:
@@ -452,7 +468,9 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         a_major="M",
         min_arch=80,
-        space={"BM": (128, 256), "BK": (16, 32), "STAGES": (2, 3, 4)},
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (16, 32), "WM": (32, 64), "WN": (32, 64),
+               "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
+        valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
@@ -466,7 +484,10 @@ LADDER = (
         alignment=8,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         fallbacks=({"STAGES": 3}, {"BK": 32}, {"BN": 128, "BK": 32}, {"BN": 128, "BK": 32, "STAGES": 3}),
-        space={"BM": (128, 256), "BN": (128, 256), "BK": (32, 64), "STAGES": (3, 4, 6), "GROUP": (4, 8, 16)},
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (32, 64), "WM": (32, 64), "WN": (32, 64),
+               "STAGES": (2, 3, 4, 6), "GROUP": (1, 4, 8, 16), "BLOCKS": (1, 2)},
+        late=("GROUP", "BLOCKS"),
+        valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
     ),
     Rung(
         "wgmma", 22, "a warpgroup multiplies straight from shared memory",
