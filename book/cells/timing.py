@@ -39,7 +39,7 @@ def ladder(size: int = 4096, title: str | None = None):
 def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
     """Rows of `measure.bench`, without its progress bar: a page would keep that for good."""
     with contextlib.redirect_stderr(io.StringIO()):
-        return bench(rungs, (size,), tuned=True, show=False)
+        return bench(rungs, (size,), show=False)
 
 
 def _drawing(rows: Sequence[dict], title: str | None):
