@@ -144,7 +144,7 @@ def gemm(
     that needs whole tiles works on zero-padded copies, one that reads A M-major on a transposed
     copy. It runs at the configuration that `kernels.settings` names for this size, unless `macros`
     are given or `defaults` asks for the row's own: `result.plan.configuration` says which and why.
-    On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says which
+    On the emulator the kernel is compiled for `arch`, unless given sm_80 or the rung's oldest. ValueError says which
     shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
@@ -168,7 +168,7 @@ def gemm(
         machine = "gpu"
     machine = choose(machine)
     if arch is None and machine == "emulator":
-        arch = DEFAULT_ARCH
+        arch = arch_on_emulator(rung)
     how = plan(rung, M, N, K, macros, arch, built, defaults)
     given = A
     xp, A, B, C = _at(machine, A, B, C)
@@ -186,6 +186,11 @@ def gemm(
         how.shared_bytes, machine,
     )  # fmt: skip
     return Result(_like(given, c[:M, :N]), trace, how, machine)
+
+
+def arch_on_emulator(rung: str | Rung, arch: int | str | None = None) -> int | str:
+    """What a rung is compiled for on the emulator: `arch`, else sm_80, or the oldest that it runs on."""
+    return arch or max(DEFAULT_ARCH, find(rung).min_arch)
 
 
 def _check_architecture(rung: Rung, arch: str) -> None:

@@ -57,6 +57,18 @@ class Types:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """What a rung promises of the instructions that `opcode` (a pattern, matched at the beginning)
+    names, on average over a launch on whole tiles: at most so many wavefronts of shared memory per
+    execution by a warp, and so many 32-byte sectors per request to global memory. None: no promise.
+    """
+
+    opcode: str
+    wavefronts: float | None = None
+    sectors: float | None = None
+
+
+@dataclass(frozen=True)
 class Rung:
     """One rung of the ladder.
 
@@ -71,7 +83,8 @@ class Rung:
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
     `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
     and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
-    swizzled, for A and B, and one for C before C itself.
+    swizzled, for A and B, and one for C before C itself. `promises` is what `check` holds its
+    accesses to, besides no spills.
     """
 
     name: str
@@ -97,6 +110,7 @@ class Rung:
     fallbacks: tuple[Macros, ...] = ()
     boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     machine: str = "any"
+    promises: Callable[..., tuple[Promise, ...]] = lambda **_: ()
 
     @property
     def file(self) -> str | None:
@@ -286,6 +300,26 @@ def consumers_and_producer(*, BM: int, **_: int) -> int:
     return 128 * (BM // 64 + 1)
 
 
+def promise(*rows: tuple) -> Callable[..., tuple[Promise, ...]]:
+    """The same promises under all macros: (opcode, wavefronts, sectors) each."""
+    return lambda **_: tuple(Promise(*row) for row in rows)
+
+
+LOAD, STORE = r"ld\.global", r"st\.global"
+FROM_SHARED, TO_SHARED = r"ld\.shared", r"st\.shared"
+SCALARS, VECTORS = r"st\.shared\.[bfu]32", r"st\.shared\.v4"
+COPIES = r"cp\.async\.c[ag]"
+SWIZZLED = promise(("ldmatrix", 4), (COPIES, 8, 16), (STORE, None, 16))
+CONFLICTED = promise(("ldmatrix", 16), (COPIES, 8, 16), (STORE, None, 16))
+
+
+def copies_of(*, COPY: int, PAD: int, **_: int) -> tuple[Promise, ...]:
+    """async_copy's: of one 4, 8 or 16 bytes per lane; rows of A start PAD floats further along."""
+    wavefronts, sectors = {1: (1, 4), 2: (2, 8), 4: (10.5, 24)}[COPY]
+    wide = {1: 1, 2: 1, 4: 2}[COPY]
+    return Promise(COPIES, wavefronts, sectors), Promise(FROM_SHARED, wide), Promise(STORE, None, 16)
+
+
 HOPPER_TYPES = (
     ({"HALF_OUTPUT": 1}, {"output": "float16"}),
     ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
@@ -299,12 +333,14 @@ LADDER = (
         macros={"BLOCK": 32},
         threads=square_block,
         grid=square_grid,
+        promises=promise((LOAD, None, 16.5), (STORE, None, 32)),
     ),
     Rung(
         "naive", 2, "one thread per output; the warp runs along a row of C",
         macros={"BLOCK": 32},
         threads=square_block,
         grid=square_grid,
+        promises=promise((LOAD, None, 2.5), (STORE, None, 4)),
     ),
     Rung(
         "tiled", 3, "a block shares its tiles of A and B in shared memory",
@@ -312,6 +348,7 @@ LADDER = (
         threads=square_block,
         grid=square_grid,
         variants=(({"HALF_INPUT": 1}, {"inputs": "float16", "macros": {"BLOCK": 16}}),),
+        promises=promise((LOAD, None, 4), (STORE, None, 4), (FROM_SHARED, 1), (TO_SHARED, 1)),
     ),
     Rung(
         "coarsened_1d", 4, "a thread computes a column of TM outputs",
@@ -321,6 +358,7 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16), "TM": (4, 8, 16)},
         valid=lambda BM, BN, BK, TM, **_: divides(BM * BN // TM, BM * BK, BK * BN) and BM * BN // TM <= MAX_THREADS,
+        promises=promise((LOAD, None, 4), (STORE, None, 4), (FROM_SHARED, 1), (TO_SHARED, 1)),
     ),
     Rung(
         "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
@@ -330,6 +368,7 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(BM * BN // (TM * TN), BM * BK, BK * BN),
+        promises=promise((LOAD, None, 4), (STORE, None, 4), (FROM_SHARED, 1), (TO_SHARED, 1)),
     ),
     Rung(
         "vectorized", 6, "128-bit loads and stores",
@@ -339,6 +378,7 @@ LADDER = (
         tile=("BM", "BN", "BK"), alignment=4,
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(4 * BM * BN // (TM * TN), BM * BK, BK * BN),
+        promises=promise((LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 3), (SCALARS, 2), (VECTORS, 4)),
     ),
     Rung(
         "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",
@@ -350,6 +390,7 @@ LADDER = (
         valid=lambda BM, BN, BK, **m: (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 2 * FLOAT * BK * (BM + 4 + BN) <= STATIC_SHARED
         ),
+        promises=promise((LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 2), (SCALARS, 1), (VECTORS, 4)),
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
@@ -357,6 +398,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
         variants=(({"COPY": 1}, {"macros": {"PAD": 1}}), ({"COPY": 2}, {"macros": {"PAD": 2}})),
+        promises=copies_of,
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
@@ -368,6 +410,7 @@ LADDER = (
         valid=lambda BM, BN, BK, STAGES, **m: (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and STAGES * FLOAT * BK * (BM + BN) <= STATIC_SHARED
         ),
+        promises=promise((COPIES, 4, 16), (STORE, None, 16), (FROM_SHARED, 2)),
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
@@ -388,6 +431,7 @@ LADDER = (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) 
             and STAGES * (FLOAT * BK * (BM + BN) + STAGE_BARRIERS) <= STATIC_SHARED
         ),
+        promises=promise((COPIES, 4, 16), (STORE, None, 16), (FROM_SHARED, 2)),
     ),
     Rung(
         "wmma", 11, "a warp multiplies 16x16x16 on the tensor cores, from global memory",
@@ -397,6 +441,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 16),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        promises=promise((r"wmma\.load", None, 8), (r"wmma\.store", None, 8)),
     ),
     Rung(
         "wmma_shared", 12, "the fragments come from shared memory",
@@ -407,6 +452,7 @@ LADDER = (
         shared=lambda BM, BN, BK, PAD, **_: HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "PAD": (0, 8)},
+        promises=promise((LOAD, None, 16), (r"wmma\.load", 4), (TO_SHARED, 6), (r"wmma\.store", None, 8)),
     ),
     Rung(
         "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
@@ -417,6 +463,7 @@ LADDER = (
         shared=lambda BM, BN, BK, STAGES, PAD, **_: STAGES * HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "STAGES": (2, 3)},
+        promises=promise((COPIES, 13, 24), (r"wmma\.load", 4), (r"wmma\.store", None, 8)),
     ),
     Rung(
         "mma_atoms", 14, "one warp, one instruction: who holds what",
@@ -425,6 +472,7 @@ LADDER = (
         threads=lambda **_: WARP,
         grid=lambda M, N, **_: (ceil_div(N, 8), ceil_div(M, 16), 1),
         tile=(16, 8, 16),
+        promises=promise((LOAD, None, 8), (STORE, None, 8)),
     ),
     Rung(
         "mma_sync", 15, "ldmatrix feeds mma.sync",
@@ -433,6 +481,7 @@ LADDER = (
         threads=lambda BM, BN, **_: warp_threads(BM=BM, BN=BN, WM=16, WN=32),
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128)},
+        promises=CONFLICTED,
     ),
     Rung(
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
@@ -441,6 +490,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128, 192), "BN": (64, 128), "WM": (32, 64, 96), "WN": (32, 64), "MIN_BLOCKS": (1, 2)},
+        promises=CONFLICTED,
     ),
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
@@ -449,6 +499,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        promises=promise(("ldmatrix", 4), (COPIES, 15, 24), (STORE, None, 16)),
     ),
     Rung(
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
@@ -457,6 +508,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        promises=SWIZZLED,
     ),
     Rung(
         "mma_tf32", 19, "TF32, A M-major, shared memory and registers double-buffered",
@@ -471,6 +523,7 @@ LADDER = (
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (16, 32), "WM": (32, 64), "WN": (32, 64),
                "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
         valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
+        promises=promise((COPIES, 7, 16), (FROM_SHARED, 4), (STORE, None, 32)),
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
@@ -488,6 +541,7 @@ LADDER = (
                "STAGES": (2, 3, 4, 6), "GROUP": (1, 4, 8, 16), "BLOCKS": (1, 2)},
         late=("GROUP", "BLOCKS"),
         valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
+        promises=promise(("ldmatrix", 4), (COPIES, 4, 16), (STORE, None, 16)),
     ),
     Rung(
         "wgmma", 22, "a warpgroup multiplies straight from shared memory",

@@ -146,18 +146,22 @@ def configuration(
     return Configuration(rung.name, values, words)
 
 
-def recorded_configurations(
+def searched(
     rung: str | Rung, arch: int | str | None = None
-) -> list[dict[str, int]]:
-    """Every different setting that a search has found for a rung and that `arch` can run."""
+) -> list[tuple[dict[str, int], int | str]]:
+    """Every different setting that a search has found for a rung, with the architecture to compile it
+    for: `arch`, of whose generation they are then, or the first of each setting's generation.
+    """
     rung = find(rung)
-    arch = int(normal_arch(arch).rstrip("af"))
-    found: list[dict[str, int]] = []
+    found: list[tuple[dict[str, int], int | str]] = []
     for one in settings():
-        if one.rung == rung.name and _runs(rung, one, arch):
-            macros = rung.resolve(one.macros)
-            if macros not in found:
-                found.append(macros)
+        if one.rung != rung.name or (arch and one.generation != generation(arch)):
+            continue
+        target = arch or one.generation
+        if _runs(rung, one, int(str(target).rstrip("af"))):
+            case = rung.resolve(one.macros), target
+            if case not in found:
+                found.append(case)
     return found
 
 

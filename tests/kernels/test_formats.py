@@ -12,7 +12,9 @@ VALUES = np.concatenate(
 
 @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn"])
 def test_encoding_takes_the_nearest_number(name):
-    every = np.arange(2**16 if name == "bfloat16" else 2**8).astype(np.uint16 if name == "bfloat16" else np.uint8)
+    every = np.arange(2**16 if name == "bfloat16" else 2**8).astype(
+        np.uint16 if name == "bfloat16" else np.uint8
+    )
     numbers = decode(every, name).astype(np.float64)
     numbers = np.unique(numbers[np.isfinite(numbers)])
     got = decode(encode(VALUES, name), name).astype(np.float64)
