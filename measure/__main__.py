@@ -282,7 +282,10 @@ def main(words: list[str] | None = None) -> int:
     options = arguments().parse_args(words)
     try:
         return options.run(options)
-    except (BuildError, UnsupportedGPU, ValueError, OSError, ImportError) as error:
+    except KeyboardInterrupt:
+        print(f"measure {options.command}: stopped", file=sys.stderr)
+        return 130
+    except (BuildError, RuntimeError, ValueError, OSError, ImportError, MemoryError) as error:
         print(f"measure {options.command}: {error}", file=sys.stderr)
         return 1
 

@@ -22,12 +22,12 @@ from kernels.machine import clocks, gpu
 from kernels.rungs import RUNGS, Rung, Types, find
 from kernels.settings import FILE, configuration, representative, types_of
 
-from . import tune
 from .bench import CUBLAS_TYPES
 from .progress import progress
 from .provenance import FOLDER, describe, store
 from .row import time_rung
 from .timing import METHOD, SAMPLES
+from .tune import Candidate, compiled, search, spaces, tasks
 
 SIZES = (1024, 2048, 4096, 8192)
 ORDER = (4096, 8192, 1024, 2048)  # what the pages show most comes first
@@ -101,7 +101,7 @@ def record_search(
     here = _here("a search")
     path = FOLDER / f"tune-{here.slug}.json"
 
-    def keep(rung: Rung, size: tuple[int, int, int], candidates: Sequence[tune.Candidate]) -> None:
+    def keep(rung: Rung, size: tuple[int, int, int], candidates: Sequence[Candidate]) -> None:
         if size != (TUNED_AT,) * 3 or rung.types(candidates[0].macros) != rung.types():
             return
         kept = [row for row in _rows(path) if row["rung"] != rung.name]
@@ -109,7 +109,7 @@ def record_search(
         rows = kept + [_tried(rung, candidate) for candidate in candidates]
         store(path, method, indent=None, size=TUNED_AT, rows=rows)
 
-    return tune.search(rungs, seconds=seconds, file=FILE, again=again, jobs=jobs, keep=keep)
+    return search(rungs, seconds=seconds, file=FILE, again=again, jobs=jobs, keep=keep)
 
 
 def compile_all(
@@ -140,13 +140,13 @@ def compile_all(
         for size in (*SIZES, *(representative(f"{n} skinny") for n in SIZES))
     ]
     if space:
-        wanted += tune.spaces(tune.tasks(rungs, arch))
+        wanted += spaces(tasks(rungs, arch))
     unique = {(rung.name, *sorted(macros.items())): (rung, macros) for rung, macros in wanted}
-    tune.compiled(list(unique.values()), arch, jobs, seconds)
+    compiled(list(unique.values()), arch, jobs, seconds)
     return len(unique)
 
 
-def _tried(rung: Rung, candidate: tune.Candidate) -> dict:
+def _tried(rung: Rung, candidate: Candidate) -> dict:
     report = candidate.build.reports[rung.entry] if candidate.build else None
     held = candidate.occupancy
     return {
