@@ -46,6 +46,7 @@ USED = re.compile(r"Used (\d+) registers")
 BARRIERS = re.compile(r"used (\d+) barriers")
 SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', re.MULTILINE)
+WORD = re.compile(r"[A-Za-z_]\w*")
 PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 
@@ -126,18 +127,20 @@ def build(
         arch = source.target(arch)
     text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
     headers = _local_headers(text, beside)
+    # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
+    words = set(WORD.findall("\n".join([text, *headers.values()])))
     flags = [
         f"-arch=sm_{arch}",
         "-std=c++17",
         "-lineinfo",
         "--ptxas-options=-v",
-        *(f"-D{key}={value}" for key, value in sorted(macros.items())),
+        *(f"-D{key}={value}" for key, value in sorted(macros.items()) if key in words),
         *options,
     ]
     asked = [CACHE_FORMAT, name, text, headers, list(flags)]
     carried = os.environ.get("GEMM_BUILDS")
     if cache and carried and (hit := _read(Path(carried) / _file_name(asked))):
-        return hit
+        return replace(hit, macros=macros)
     nvrtc = compiler()
     check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
@@ -146,7 +149,7 @@ def build(
     if cache and (hit := _read(path)):
         if carried:
             _write(Path(carried) / _file_name(asked), hit)
-        return hit
+        return replace(hit, macros=macros)
 
     start = time.perf_counter()
     flags += [f"-I{folder}" for folder in folders]

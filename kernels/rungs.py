@@ -264,9 +264,9 @@ def warp_tiles_fit(
 
 
 def sums_fit(*, BM: int, BN: int, WM: int, WN: int, MIN_BLOCKS: int = 1, **_: int) -> bool:
-    """Whether a tensor-core block has 4 to 16 warps whose sums take at most half of the registers."""
+    """Whether a tensor-core block has 4 or 8 warps whose sums take at most half of the registers."""
     warps = (BM // WM) * (BN // WN)
-    return divides(WM, BM) and divides(WN, BN) and 4 <= warps <= 16 and BM * BN * MIN_BLOCKS <= SUMS
+    return divides(WM, BM) and divides(WN, BN) and warps in (4, 8) and BM * BN * MIN_BLOCKS <= SUMS
 
 
 def tiles_nest(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> bool:
@@ -378,7 +378,10 @@ LADDER = (
         tile=("BM", "BN", "BK"), alignment=4,
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(4 * BM * BN // (TM * TN), BM * BK, BK * BN),
-        promises=promise((LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 3), (SCALARS, 2), (VECTORS, 4)),
+        # BK / 4 lanes have quads of one row, whose scalars they store below each other, into one bank.
+        promises=lambda BK, **_: promise(
+            (LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 3), (SCALARS, BK // 4), (VECTORS, 4)
+        )(),
     ),
     Rung(
         "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",

@@ -38,6 +38,8 @@ from .timing import matrices, measure, rung_launches
 
 LOOK_SAMPLES, SECOND_SAMPLES = 2, 6
 SECOND, FINALISTS = 12, 4  # settings that get a second look, and a full measurement
+LEADERS = 2  # tiles that the macros of `late` are tried on
+SHARED = 12  # of the best tiles of one search that another one, alike, begins with
 SLOW = 3.0  # times the best so far: one launch says enough
 CLASSES = (
     "4096",
@@ -176,8 +178,15 @@ def tasks(rungs: Iterable[str] | None = None, arch: int | str | None = None) -> 
 
 
 def spaces(found: Iterable[Task]) -> list[tuple[Rung, dict[str, int]]]:
-    """Every setting that these searches compile before they time, the row's default first."""
-    return [(task.rung, macros) for task in found for macros in settings(task.rung, task.formats)]
+    """Every setting that these searches compile before they time. Other number formats than the row's
+    take the best of its tiles, so only few of theirs are compiled, as they are known.
+    """
+    return [
+        (task.rung, macros)
+        for task in found
+        if task.rung.types(task.formats) == task.rung.types()
+        for macros in settings(task.rung, task.formats)
+    ]
 
 
 def search(
@@ -211,22 +220,19 @@ def search(
     ]
     end = time.monotonic() + seconds
     arch = normal_arch()
-    builds = compiled(
-        spaces({task.types + task.rung.name: task for task, _ in work}.values()), arch, jobs
-    )
-    best: dict[str, list[Candidate]] = {}
+    rungs_there = {task.rung.name: Task(task.rung, {}) for task, _ in work}
+    builds = compiled(spaces(rungs_there.values()), arch, jobs, seconds / 2)
+    best: dict[tuple[str, str, str], list[Candidate]] = {}
     for number, (task, name) in enumerate(work):
         left = end - time.monotonic()
         progress(number, len(work), f"searching {task.rung.name} {name}")
         if left <= 0:
+            first = f"{task.rung.name} {name}"
             print(
-                f"the {seconds:.0f} s are over: {len(work) - number} searches were not begun, from {task.rung.name} {name}"
+                f"the {seconds:.0f} s are over: {len(work) - number} searches not begun, from {first}"
             )
             break
-        key = f"{task.rung.name} {task.types}"
-        space = [c for c in builds[task.rung.name] if str(task.rung.types(c.macros)) == task.types]
-        if name == "8192" and key in best:  # the same tiles fill the machine at 4096
-            space = best[key]
+        space = _space(task, name, builds, best, arch, jobs)
         share = left / (len(work) - number)
         size = representative(name)
         try:
@@ -235,15 +241,30 @@ def search(
             print(f"{task.rung.name} {name}: skipped, {error}")
             continue
         ranked = sorted(found, key=_order)
-        if name == "4096":
-            best[key] = [replace(c, ms=None, checked=False) for c in ranked if not c.dropped][
-                : 2 * FINALISTS
-            ]
+        best[task.rung.name, task.types, name] = [
+            replace(c, ms=None, checked=False) for c in ranked if not c.dropped
+        ][:SHARED]
         _remember(task.rung, found, size, file)
         if keep:
             keep(task.rung, size, ranked)
     progress(len(work), len(work))
     return file
+
+
+def _space(task: Task, name: str, builds, best, arch: str, jobs: int | None) -> list[Candidate]:
+    """The candidates of one search: the rung's space; at 8192, where the same tiles fill the machine,
+    the best of 4096; for other number formats than the row's, those that were best in the row's.
+    """
+    rung = task.rung
+    if name == "8192" and (found := best.get((rung.name, task.types, "4096"))):
+        return found
+    if rung.types(task.formats) == rung.types():
+        return builds[rung.name]
+    like = best.get((rung.name, str(rung.types()), name)) or builds.get(rung.name, [])[:SHARED]
+    tiles = [{n: c.macros[n] for n in rung.space} | dict(task.formats) for c in like]
+    return compiled([(rung, rung.resolve(macros)) for macros in tiles], arch, jobs).get(
+        rung.name, []
+    )
 
 
 def _order(candidate: Candidate):
@@ -338,7 +359,7 @@ def timed(
     second = _looked(bench, _best(first, SECOND), SECOND_SAMPLES)
     variants = [
         (rung, macros)
-        for leader in _best(second, FINALISTS)
+        for leader in _best(second, LEADERS)
         for macros in late_settings(rung, leader.macros)
         if macros != leader.macros
     ]

@@ -169,7 +169,11 @@ def test_a_second_build_comes_from_the_cache(empty_cache):
     assert not first.cached and second.cached
     assert (first.ptx, first.cubin, first.reports) == (second.ptx, second.cubin, second.reports)
     assert not build(SCALE, arch=90).cached
-    assert not build(SCALE, {"UNUSED": 1}, arch=80).cached
+    named = SCALE.replace("factor;", "factor * USED;")
+    assert not build(named, {"USED": 1}, arch=80).cached
+    assert not build(named, {"USED": 2}, arch=80).cached
+    again = build(SCALE, {"UNUSED": 1}, arch=80)  # no other kernel, so no other build
+    assert again.cached and again.macros == {"UNUSED": 1}
     assert not build(SCALE + " ", arch=80).cached
 
 

@@ -173,4 +173,15 @@ def test_every_class_is_searched_once_and_stored_as_it_is_found(tmp_path, monkey
 def test_what_does_not_fit_in_the_time_is_named(tmp_path, monkeypatch, capsys):
     Clockwork(monkeypatch, tmp_path, lambda macros: 500.0)
     module.search(["coarsened_1d", "coarsened_2d"], ("4096", "8192"), 3.0)
-    assert "searches were not begun, from" in capsys.readouterr().out
+    assert "searches not begun, from" in capsys.readouterr().out
+
+
+def test_other_number_formats_begin_with_the_best_tiles_of_the_row_s(tmp_path, monkeypatch):
+    Clockwork(monkeypatch, tmp_path, lambda m: 1 + 0.01 * abs(m["BM"] - 64) + 0.1 * m["STAGES"])
+    right = SimpleNamespace(ok=True)
+    monkeypatch.setattr(module, "check_one", lambda *_, **__: (right, []))
+    found = module.search(["mma_multistage"], ("4096",), 600.0)
+    rows = {row["types"]: row for row in json.loads(found.read_text())["settings"]}
+    half = rows["float16->float16"]
+    assert half["macros"]["HALF_OUTPUT"] == 1 and half["macros"]["BM"] == 64
+    assert half["tried"] < rows["float16->float32"]["tried"] / 2
