@@ -7,7 +7,7 @@ import sys
 
 from .arguments import architectures, macro, size
 from .build import build, check_arch
-from .errors import BuildError, UnsupportedGPU
+from .errors import BuildError
 from .occupancy import LIMITS
 from .rungs import ARCHITECTURES, RUNGS, Rung, find
 from .settings import configuration, format_macros, generation, settings
@@ -46,7 +46,7 @@ def run_build(options) -> int:
             print(f"{name}: skipped, {where}", file=sys.stderr)
             continue
         for arch in options.arch:
-            if arch < rung.min_arch:
+            if not rung.runs_on(arch):
                 continue
             for setting in _settings(rung, arch, dict(options.define), options.defaults):
                 row, fine = _build_row(rung, setting, arch)

@@ -194,8 +194,9 @@ def arch_on_emulator(rung: str | Rung, arch: int | str | None = None) -> int | s
 
 
 def _check_architecture(rung: Rung, arch: str) -> None:
-    if int(arch.rstrip("af")) < rung.min_arch:
-        raise UnsupportedGPU(f"{rung.name} needs sm_{rung.min_arch} or newer, this is sm_{arch}")
+    if not rung.runs_on(arch):
+        needed = f"sm_{rung.min_arch}" + ("" if rung.max_arch == rung.min_arch else " or newer")
+        raise UnsupportedGPU(f"{rung.name} needs {needed}, this is sm_{arch}")
 
 
 def _factor(name: str, value) -> float:

@@ -81,7 +81,8 @@ class Rung:
     `late` order the work without changing the tiles, and are tried on the best tiles only. `valid`
     drops the combinations that make no sense.
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
-    `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
+    `min_arch` and `max_arch` are the oldest and the newest architecture that it runs on (wgmma is sm_90's
+    alone). `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
     and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
     swizzled, for A and B, and one for C before C itself. `promises` is what `check` holds its
     accesses to, besides no spills.
@@ -99,6 +100,7 @@ class Rung:
     grid: Callable[..., tuple[int, int, int]] = tile_grid
     tile: tuple[str | int, str | int, str | int] | None = None
     min_arch: int = 75
+    max_arch: int | None = None
     alignment: int = 1
     a_major: str = "K"
     b_major: str = "N"
@@ -131,6 +133,11 @@ class Rung:
     def exists(self) -> bool:
         """False while the CUDA source has not been written."""
         return self.path is None or self.path.exists()
+
+    def runs_on(self, arch: int | str) -> bool:
+        """Whether an architecture, 90 or "90a", has the instructions that this rung needs."""
+        number = int(str(arch).removeprefix("sm_").rstrip("af"))
+        return self.min_arch <= number <= (self.max_arch or number)
 
     def target(self, arch: str) -> str:
         """What to compile for on `arch`: sm_90a for a kernel that copies by TMA on sm_90, where
@@ -317,7 +324,11 @@ def copies_of(*, COPY: int, PAD: int, **_: int) -> tuple[Promise, ...]:
     """async_copy's: of one 4, 8 or 16 bytes per lane; rows of A start PAD floats further along."""
     wavefronts, sectors = {1: (1, 4), 2: (2, 8), 4: (10.5, 24)}[COPY]
     wide = {1: 1, 2: 1, 4: 2}[COPY]
-    return Promise(COPIES, wavefronts, sectors), Promise(FROM_SHARED, wide), Promise(STORE, None, 16)
+    return (
+        Promise(COPIES, wavefronts, sectors),
+        Promise(FROM_SHARED, wide),
+        Promise(STORE, None, 16),
+    )
 
 
 HOPPER_TYPES = (
@@ -555,7 +566,7 @@ LADDER = (
         shared=lambda BM, BN, **_: 128 * (BM + BN),
         boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
         alignment=8,
-        min_arch=90,
+        min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192, 256), "BN": (64, 128, 192, 256)},
     ),
@@ -568,7 +579,7 @@ LADDER = (
         shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
         boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
         alignment=8,
-        min_arch=90,
+        min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6)},
     ),

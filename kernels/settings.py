@@ -221,7 +221,7 @@ def _read(file: Path, changed: int) -> tuple[Setting, ...]:
 
 def _runs(rung: Rung, one: Setting, arch: int) -> bool:
     """Whether this row, as it is today, takes the setting on this architecture."""
-    if rung.min_arch > arch or set(one.macros) - set(rung.macros):
+    if not rung.runs_on(arch) or set(one.macros) - set(rung.macros):
         return False
     values = rung.resolve(one.macros)
     limits = LIMITS.get(arch, LIMITS[75])

@@ -45,7 +45,10 @@ def timed(
     asked = _time(types, size, layout, samples)
     if best == layout or looks[best].median > SAME * looks[layout].median:
         return Library(asked, asked, layout)
-    return Library(asked, _time(types, size, best, samples), best)
+    other = _time(types, size, best, samples)
+    if other.median > SAME * asked.median:
+        return Library(asked, asked, layout)
+    return Library(asked, other, best)
 
 
 def _time(

@@ -89,7 +89,7 @@ def limits(rungs: Iterable[str] | None = None, size: tuple[int, int, int] = SIZE
 
 def watched() -> list[str]:
     """The rungs that are kernels and that this GPU runs."""
-    return [r.name for r in RUNGS.values() if r.path and r.exists and r.min_arch <= gpu().arch]
+    return [r.name for r in RUNGS.values() if r.path and r.exists and r.runs_on(gpu().arch)]
 
 
 def limit(name: str, size: tuple[int, int, int] = SIZE) -> dict:

@@ -57,7 +57,7 @@ def record(
         (rung, _triple(size), choice)
         for size in sizes
         for rung in map(find, rungs or RUNGS)
-        if rung.exists and rung.min_arch <= here.arch
+        if rung.exists and rung.runs_on(here.arch)
         for choice in (CUBLAS_TYPES if rung.name == "cublas" else [m for m, _ in types_of(rung)])
     ]
     library: dict = {}
@@ -130,9 +130,7 @@ def compile_all(
     arch = normal_arch(arch)
     for path, macros, target in programs(int(arch.rstrip("af"))):
         build(path, macros, arch=target)
-    there = [
-        r for r in map(find, rungs or RUNGS) if r.path and r.exists and r.min_arch <= int(arch)
-    ]
+    there = [r for r in map(find, rungs or RUNGS) if r.path and r.exists and r.runs_on(arch)]
     wanted = [
         (rung, dict(configuration(rung, size, arch, macros).macros))
         for rung in there
