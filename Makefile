@@ -92,20 +92,15 @@ compile: $(READY)  ## compile every kernel for every GPU it supports
 	@$(PY) -m kernels build
 
 record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store both
-	@$(PY) -m measure record
-	@$(PY) -m measure first-call
+	@$(PY) -m measure record --part search --part bench --part machine --part first-call
 	@$(PY) -m measure readme
 	@$(PY) -m book.exercises.lab_evidence
 	@$(PY) -m book.picture
 	@GEMM_TIMES=recorded $(PY) -m book.chapters run
 
 counters: $(READY)  ## on a GPU with ncu and compute-sanitizer: what they say of the kernels
-	@$(PY) -m measure compare --store
-	@$(PY) -m measure limits
-	@$(PY) -m measure sanitize
-	@$(PY) -m measure shared-clocks
-	@$(PY) -m measure small-tiles
-	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m measure torch; fi
+	@$(PY) -m measure record --part limits --part compare --part sanitize --part shared-clocks --part small-tiles
+	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m measure record --part torch; fi
 
 picture: $(READY)  ## draw the README's picture from the recorded results
 	@$(PY) -m book.picture

@@ -15,6 +15,7 @@ from .launch import launch
 from .machine import PEAKS, gpu, peak
 from .occupancy import occupancy
 from .rungs import RUNGS, Rung, Types, find
+from .settings import configuration
 from .source import diff, source
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "accuracy",
     "build",
     "check",
+    "configuration",
     "diff",
     "find",
     "gemm",

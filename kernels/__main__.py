@@ -7,8 +7,10 @@ import sys
 
 from .arguments import architectures, macro, size
 from .build import build, check_arch
-from .errors import BuildError, UnsupportedGPU
-from .rungs import ARCHITECTURES, RUNGS, find
+from .errors import BuildError
+from .occupancy import LIMITS
+from .rungs import ARCHITECTURES, RUNGS, Rung, find
+from .settings import configuration, format_macros, generation, settings
 from .source import source
 from .table import table
 
@@ -19,7 +21,10 @@ def run_check(options) -> int:
     from .check import check
 
     machines = None if options.machine == "auto" else (options.machine,)
-    rows = check(options.rungs or None, options.size or None, machines, options.arch)
+    rows = check(
+        options.rungs or None, options.size or None, machines, options.arch,
+        defaults=options.defaults, large=options.large,
+    )  # fmt: skip
     wrong = [row for row in rows if not row.ok]
     print(f"{len(rows) - len(wrong)} of {len(rows)} right or skipped")
     return 1 if wrong else 0
@@ -40,11 +45,11 @@ def run_build(options) -> int:
             )
             print(f"{name}: skipped, {where}", file=sys.stderr)
             continue
-        for setting in rung.configurations():
-            for arch in options.arch:
-                if arch < rung.min_arch:
-                    continue
-                row, fine = _build_row(rung, {**setting, **dict(options.define)}, arch)
+        for arch in options.arch:
+            if not rung.runs_on(arch):
+                continue
+            for setting in _settings(rung, arch, dict(options.define), options.defaults):
+                row, fine = _build_row(rung, setting, arch)
                 rows.append(row)
                 bad += not fine
     header = ["rung", "setting", "arch", "registers", "shared", "dynamic", "spills", "warnings", ""]
@@ -52,7 +57,23 @@ def run_build(options) -> int:
     return 1 if bad else 0
 
 
-def _build_row(rung, setting, arch: int) -> tuple[list, bool]:
+def _settings(rung: Rung, arch: int, given: dict[str, int], defaults: bool) -> list[dict[str, int]]:
+    """What is built of a rung: its row's configurations with the given macros; and, unless macros are
+    given or `defaults` is, those that searches have found for this generation.
+    """
+    found = [{**setting, **given} for setting in rung.configurations()]
+    if not given and not defaults:
+        found += [
+            configuration(
+                rung, one.size, arch, {m: one.macros[m] for m in format_macros(rung)}
+            ).macros
+            for one in settings()
+            if one.rung == rung.name and one.generation == generation(arch)
+        ]
+    return [setting for n, setting in enumerate(found) if setting not in found[:n]]
+
+
+def _build_row(rung: Rung, setting, arch: int) -> tuple[list, bool]:
     shown = ",".join(f"{k}={v}" for k, v in setting.items())
     try:
         built = build(rung, setting, arch)
@@ -64,7 +85,13 @@ def _build_row(rung, setting, arch: int) -> tuple[list, bool]:
     report = built.reports[rung.entry]
     dynamic = rung.geometry(built.macros, 1, 1, 1)[2]
     row = [rung.name, shown, arch, report.registers, report.shared_bytes, dynamic]
-    return [*row, built.spills, len(built.warnings), ""], not (built.spills or built.warnings)
+    there = LIMITS[arch].shared_per_block if arch in LIMITS else None
+    total = report.shared_bytes + dynamic
+    problem = ""
+    if there is not None and total > there:
+        problem = f" {total} bytes of shared memory, a block of sm_{arch} has {there}"
+    fine = not (built.spills or built.warnings or problem)
+    return [*row, built.spills, len(built.warnings), problem], fine
 
 
 def run_source(options) -> int:
@@ -92,6 +119,14 @@ def arguments() -> argparse.ArgumentParser:
     checking.add_argument("--size", nargs="+", type=size, metavar="N|MxNxK")
     checking.add_argument("--machine", choices=("auto", "emulator", "gpu"), default="auto")
     checking.add_argument("--arch", type=int, help="compile for this architecture (emulator)")
+    checking.add_argument(
+        "--defaults",
+        action="store_true",
+        help="the rows' own configurations, not the searched ones",
+    )
+    checking.add_argument(
+        "--large", action="store_true", help="matrices of nearly 2^31 elements too (GPU, 60 GiB)"
+    )
 
     building = command(
         "build", run_build, "registers, shared memory, spills, warnings; no GPU needed"
@@ -99,6 +134,11 @@ def arguments() -> argparse.ArgumentParser:
     building.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
     building.add_argument(
         "--arch", type=architectures, default=list(ARCHITECTURES), metavar="75,80,..."
+    )
+    building.add_argument(
+        "--defaults",
+        action="store_true",
+        help="the rows' own configurations, not the searched ones",
     )
     building.add_argument(
         "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
@@ -122,7 +162,10 @@ def main(words: list[str] | None = None) -> int:
     options = arguments().parse_args(words)
     try:
         return options.run(options)
-    except (BuildError, UnsupportedGPU, ValueError, OSError, ImportError) as error:
+    except KeyboardInterrupt:
+        print(f"kernels {options.command}: stopped", file=sys.stderr)
+        return 130
+    except (BuildError, RuntimeError, ValueError, OSError, ImportError, MemoryError) as error:
         print(f"kernels {options.command}: {error}", file=sys.stderr)
         return 1
 

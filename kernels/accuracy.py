@@ -24,13 +24,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .formats import decode
 from .rungs import Types
 
 SPREAD = 6.0
-INPUT_ERROR = {"float32": 0.0, "float16": 0.0, "tf32": 2.0**-10}
-ACCUMULATION_ERROR = {"float32": 2.0**-24, "float16": 2.0**-22, "tf32": 2.0**-22}
-OUTPUT_ERROR = {"float32": 2.0**-24, "float16": 2.0**-11}
-SMALLEST = {"float32": 2.0**-149, "float16": 2.0**-24}
+INPUT_ERROR = {"tf32": 2.0**-10}
+# Of 8-bit floats Hopper's wgmma keeps 13 bits after the point of the largest product (DeepSeek-V3
+# technical report, 2024, section 3.5.2); sums of int8 are exact.
+ACCUMULATION_ERROR = {"float32": 2.0**-24, "float8_e4m3fn": 2.0**-13, "int8": 2.0**-24}
+TENSOR_CORE_ERROR = 2.0**-22
+OUTPUT_ERROR = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+SMALLEST = {"float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 
 
 @dataclass(frozen=True)
@@ -65,15 +69,18 @@ def accuracy(result, A, B, C, alpha: float, beta: float, types: Types) -> Accura
         import cupy as xp
     else:
         import numpy as xp
+    A, B = decode(A, types.inputs), decode(B, types.inputs)
+    result = decode(result, types.output)
     a, b = A.astype(xp.float64), B.astype(xp.float64)
     K = a.shape[1]
     product = a @ b
     spread = xp.sqrt(xp.abs((a * a) @ (b * b)))
     magnitude = xp.abs(a) @ xp.abs(b)
-    old = beta * C.astype(xp.float64) if beta != 0 else xp.zeros_like(product)
+    old = beta * decode(C, types.output).astype(xp.float64) if beta != 0 else xp.zeros_like(product)
     expected = alpha * product + old
 
-    u_in, u = INPUT_ERROR[types.inputs], ACCUMULATION_ERROR[types.inputs]
+    u_in = INPUT_ERROR.get(types.inputs, 0.0)
+    u = ACCUMULATION_ERROR.get(types.inputs, TENSOR_CORE_ERROR)
     rounded = xp.minimum(2 * u_in * (xp.abs(product) + SPREAD * spread), 2.01 * u_in * magnitude)
     summed = xp.minimum(u * SPREAD * K**0.5 * (xp.abs(product) + spread), (K + 1) * u * magnitude)
     bound = abs(alpha) * (rounded + summed) + 3 * u * (xp.abs(alpha * product) + xp.abs(old))

@@ -2,32 +2,36 @@
 compile.
 
 Builds are cached on disk, keyed by everything that goes in: source, headers of this folder,
-options, compiler version.
+options, the versions of the compiler and of the CUDA headers. No time or place of a file is part of
+the key, so a cache that one machine has filled serves another: `$GEMM_BUILDS` names such a folder of
+builds, which is read before anything is compiled, whatever compiler this machine has.
 """
 
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import os
 import re
 import tempfile
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from .errors import BuildError, Diagnostic
-from .headers import include_folders
+from .headers import include_folders, version_of
 from .nvrtc import compiler
 from .rereads import rereads
 from .rungs import FOLDER, RUNGS, Rung
 
 DEFAULT_ARCH = 80
 TRIES = 5
-CACHE_FORMAT = 4
+CACHE_FORMAT = 5
 CACHE_ENTRIES = 4000
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 MESSAGE = re.compile(
@@ -42,6 +46,7 @@ USED = re.compile(r"Used (\d+) registers")
 BARRIERS = re.compile(r"used (\d+) barriers")
 SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', re.MULTILINE)
+WORD = re.compile(r"[A-Za-z_]\w*")
 PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 
@@ -116,25 +121,35 @@ def build(
     rung, macro or architecture.
     """
     arch = normal_arch(arch)
+    if isinstance(source, str) and source in RUNGS:
+        source = RUNGS[source]
+    if isinstance(source, Rung):
+        arch = source.target(arch)
     text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
-    nvrtc = compiler()
-    check_arch(arch)
-    folders = include_folders((nvrtc.major, nvrtc.minor))
     headers = _local_headers(text, beside)
+    # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
+    words = set(WORD.findall("\n".join([text, *headers.values()])))
     flags = [
         f"-arch=sm_{arch}",
         "-std=c++17",
         "-lineinfo",
         "--ptxas-options=-v",
-        *(f"-D{key}={value}" for key, value in sorted(macros.items())),
+        *(f"-D{key}={value}" for key, value in sorted(macros.items()) if key in words),
         *options,
     ]
+    asked = [CACHE_FORMAT, name, text, headers, list(flags)]
+    carried = os.environ.get("GEMM_BUILDS")
+    if cache and carried and (hit := _read(Path(carried) / _file_name(asked))):
+        return replace(hit, macros=macros)
+    nvrtc = compiler()
+    check_arch(arch)
+    folders = include_folders((nvrtc.major, nvrtc.minor))
     version = f"NVRTC {nvrtc.major}.{nvrtc.minor}"
-    stamps = [f"{folder}@{folder.stat().st_mtime_ns}" for folder in folders]
-    key = _digest([CACHE_FORMAT, version, type(nvrtc).__name__, name, text, headers, flags, stamps])
-    path = cache_folder() / "builds" / f"{key}.json"
+    path = cache_folder() / "builds" / _file_name([*asked, version, version_of(folders)])
     if cache and (hit := _read(path)):
-        return hit
+        if carried:
+            _write(Path(carried) / _file_name(asked), hit)
+        return replace(hit, macros=macros)
 
     start = time.perf_counter()
     flags += [f"-I{folder}" for folder in folders]
@@ -162,6 +177,8 @@ def build(
     )
     if cache:
         _write(path, built)
+        if carried:
+            _write(Path(carried) / _file_name(asked), built)
     return built
 
 
@@ -209,8 +226,6 @@ def cache_folder() -> Path:
 
 def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, str, dict, Path]:
     """The text, what to call it, all its macros, and the folder whose headers it finds first."""
-    if isinstance(source, str) and source in RUNGS:
-        source = RUNGS[source]
     if isinstance(source, Rung):
         if source.path is None:
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
@@ -319,19 +334,22 @@ def _relative_files(ptx: str, texts: Mapping[str, str], folders: tuple[Path, ...
     return PTX_FILE.sub(shorten, ptx)
 
 
-def _digest(parts: list) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def _file_name(parts: list) -> str:
+    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    return f"{digest}.json.gz"
 
 
 def _read(path: Path) -> Build | None:
     """The stored build, None when there is none or it is damaged."""
     try:
-        stored = json.loads(path.read_text())
+        stored = json.loads(gzip.decompress(path.read_bytes()))
+        if not stored["ptx"] or not stored["cubin"] or not stored["reports"]:
+            return None  # nothing that compiles is empty
         stored["cubin"] = base64.b64decode(stored["cubin"])
         stored["reports"] = {entry: Report(**r) for entry, r in stored["reports"].items()}
         stored["warnings"] = tuple(stored["warnings"])
         return Build(**{**stored, "cached": True})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
         return None
 
 
@@ -343,16 +361,27 @@ def _prune(folder: Path, keep: int = CACHE_ENTRIES) -> None:
 
 
 def _write(path: Path, built: Build) -> None:
-    """Write whole or not at all, so that processes that build the same kernel at once do not meet."""
+    """Store a build. What cannot be stored, in a read-only home or on a full disk, is compiled again."""
     stored = {**asdict(built), "cubin": base64.b64encode(built.cubin).decode()}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, suffix=".part", delete=False
-        ) as file:
-            json.dump(stored, file)
-        os.replace(file.name, path)
+        write_whole(path, gzip.compress(json.dumps(stored).encode(), mtime=0))
         if path.name.startswith("00"):  # one write in 256
             _prune(path.parent)
     except OSError:
-        pass  # a read-only home costs time, not correctness
+        pass  # it costs time, not correctness
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, so that processes that write the same one at once do not meet.
+    OSError, with nothing left behind, where it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+        partial = Path(file.name)
+        try:
+            file.write(content)
+            file.close()
+            os.replace(partial, path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise

@@ -1,9 +1,12 @@
 """Is a rung right? Random inputs, sizes around every tile edge, alpha and beta, every element
-against float64.
+against float64; every configuration that a search has found; the loop of a persistent kernel over
+several tiles per block. And does it keep its promises: the wavefronts and sectors that its row names,
+and no spills? A broken swizzle gives right results.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,12 +16,16 @@ from . import cpu
 from .accuracy import accuracy
 from .build import Build, check_arch, normal_arch
 from .errors import UnsupportedGPU
-from .gemm import gemm
+from .formats import encode
+from .gemm import arch_on_emulator, gemm
 from .machine import choose, gpu
 from .rungs import RUNGS, Rung, Types, find
+from .settings import searched
 from .table import table
 
 SCALARS = ((1.75, 0.0), (-1.25, 0.75))
+TILES_PER_BLOCK = 3  # at least, so that a persistent kernel goes round
+SAMPLED = 64  # rows and columns of a matrix that is too large to compare whole
 GPU_SIZES = ((127, 129, 131), (1, 1000, 257), (1000, 1, 999), (509, 1031, 523), (1024, 1024, 1024))
 
 
@@ -48,12 +55,8 @@ def random_inputs(types: Types, M: int, N: int, K: int, seed: int = 0):
     in the rung's dtypes.
     """
     rng = np.random.default_rng((seed, M, N, K))
-    shapes = (
-        ((M, K), types.input_dtype),
-        ((K, N), types.input_dtype),
-        ((M, N), types.output_dtype),
-    )
-    return tuple(rng.uniform(-1, 1, shape).astype(dtype) for shape, dtype in shapes)
+    formats = (((M, K), types.inputs), ((K, N), types.inputs), ((M, N), types.output))
+    return tuple(encode(rng.uniform(-1, 1, shape), name) for shape, name in formats)
 
 
 def edge_sizes(
@@ -76,6 +79,70 @@ def edge_sizes(
         (2 * bm + 1, 3, steps * bk + 5),
         (3, 2 * bn + 1, steps * bk),
     ]
+
+
+def persistent_case(
+    rung: str | Rung, macros: Mapping[str, int] | None = None, arch=None
+) -> tuple[dict[str, int], list[tuple[int, int, int]]] | None:
+    """`(macros, sizes)` in which every block of a persistent kernel (one with a macro BLOCKS) walks
+    three tiles and more, of more and of fewer k-steps than it has stages; None for other kernels.
+    """
+    rung = find(rung)
+    values = rung.resolve(macros, arch)
+    if "BLOCKS" not in values:
+        return None
+    bm, bn, bk = (_extent(values, name) for name in ("BM", "BN", "BK"))
+    values["BLOCKS"] = blocks = 2 * values.get("CLUSTER", 1)
+    if "GROUP" in values:
+        values["GROUP"] = 2  # so that few tiles make several groups
+    rows = -(-TILES_PER_BLOCK * blocks // 2) + 1
+    steps = values.get("STAGES", 2) + 1
+    return values, [(rows * bm - 7, 2 * bn - 8, bk + 8), (bm + 1, (rows + 1) * bn, steps * bk - 8)]
+
+
+def broken_promises(
+    rung: str | Rung,
+    macros: Mapping[str, int] | None = None,
+    arch: int | str | None = None,
+    built: Build | None = None,
+) -> list[str]:
+    """What a rung does worse than its row promises, in words: spilled bytes, wavefronts per
+    execution, sectors per request. Counted on the emulator, over one block's whole tiles.
+    """
+    rung = find(rung)
+    values = rung.resolve(macros, arch_on_emulator(rung, arch))
+    tile = rung.tile or ("BM", "BN", "BK")
+    bm, bn, bk = (_extent(values, name) for name in tile)
+    A, B, _ = random_inputs(rung.types(values), bm, bn, 2 * bk)
+    result = gemm(rung, A, B, macros=values, machine="emulator", arch=arch, built=built)
+    broken = [f"{result.build.spills} bytes spilled per thread, none promised"] * (
+        result.build.spills > 0
+    )
+    for promise in rung.promises(**values):
+        rows = [
+            r for r in result.trace.instructions if re.match(promise.opcode, r.opcode) and r.warps
+        ]
+        for per, most, count, times in (
+            ("wavefronts per execution", promise.wavefronts, "shared_wavefronts", "warps"),
+            ("sectors per request", promise.sectors, "global_sectors", "global_requests"),
+        ):
+            total = sum(getattr(row, times) for row in rows)
+            if most is None or not total:
+                continue
+            found = sum(getattr(row, count) for row in rows) / total
+            if found > most * (1 + 1e-9):
+                worst = max(rows, key=lambda row: getattr(row, count) / max(1, getattr(row, times)))
+                at = worst.frames[-1] if worst.frames else worst.source  # in the rung's own file
+                where = f" ({':'.join(map(str, at))})" if at else ""
+                broken.append(f"{worst.opcode}{where}: {found:.4g} {per}, {most:g} promised")
+    return broken
+
+
+def _extent(values: Mapping[str, int], name: str | int) -> int:
+    """A tile's extent: a macro's value, or what rungs without that macro have."""
+    if isinstance(name, int):
+        return name
+    return values.get(name, values.get("BLOCK", {"BM": 128, "BN": 128, "BK": 64}[name]))
 
 
 def check_one(
@@ -107,11 +174,16 @@ def check(
     machines: Sequence[str] | None = None,
     arch: int | str | None = None,
     show: bool = True,
+    defaults: bool = False,
+    large: bool = False,
 ) -> list[Checked]:
     """Check rungs (all of them unless named) on the emulator, and on the GPU where there is one.
 
     Every rung runs at `sizes`, or around the edges of its own tiles; the settings of alpha and beta
-    alternate. The error bound is `kernels.accuracy`'s. Prints one table unless `show` is false.
+    alternate. Besides the row's configurations, those that searches have found are checked (unless
+    `defaults`), a persistent kernel's loop, and the row's promises. `large` adds, on a GPU, matrices
+    of nearly 2^31 elements. The error bound is `kernels.accuracy`'s. Prints one table unless `show`
+    is false.
     """
     machines = machines or (("emulator", "gpu") if gpu() else ("emulator",))
     for machine in machines:
@@ -124,11 +196,37 @@ def check(
     for name in rungs or RUNGS:
         rung = find(name)
         for machine in machines:
-            for macros in rung.configurations():
-                checked.append(_check_setting(rung, macros, machine, sizes, arch))
+            for case in _cases(rung, machine, sizes, arch, defaults, large):
+                checked.append(_check_setting(rung, *case))
                 if show:
                     _show(checked, len(checked) == 1)
     return checked
+
+
+def _cases(rung: Rung, machine: str, sizes, arch, defaults: bool, large: bool):
+    """What is checked of a rung on a machine: `(macros, machine, sizes, arch)` each."""
+    for macros in rung.configurations():
+        yield macros, machine, sizes, arch
+    if rung.machine != "any" or not rung.exists:
+        return
+    target = arch_on_emulator(rung, arch) if machine == "emulator" else normal_arch()
+    persistent = persistent_case(rung, None, target)
+    if persistent and not sizes:
+        yield persistent[0], machine, persistent[1], arch
+    for macros, its in (
+        [] if defaults else searched(rung, arch if machine == "emulator" else target)
+    ):
+        if macros != rung.resolve(None, its):
+            yield macros, machine, sizes or edge_sizes(rung, macros, its)[3:4], its
+            if (again := persistent_case(rung, macros, its)) and not sizes:
+                yield again[0], machine, again[1][:1], its
+    if large and machine == "gpu":
+        yield {}, "gpu", LARGE_SIZES, arch
+
+
+# Nearly 2^31 elements in C, in A and in B: byte offsets pass 2^32, and products of indices come near
+# the end of int.
+LARGE_SIZES = ((46336, 46336, 64), (46336, 64, 46336), (64, 46336, 46336))
 
 
 def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
@@ -139,7 +237,7 @@ def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
         return replace(row, skipped=True, problem=f"kernels/{rung.file} is not there")
     if rung.machine == "gpu" and machine == "emulator":
         return replace(row, skipped=True, problem="needs a GPU")
-    target = arch if machine == "emulator" else normal_arch()
+    target = arch_on_emulator(rung, arch) if machine == "emulator" else normal_arch()
     chosen = list(sizes or edge_sizes(rung, macros, target))
     if machine == "gpu" and not sizes:
         chosen += GPU_SIZES
@@ -148,7 +246,10 @@ def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
         where = f"{_size(size)} alpha={alpha} beta={beta}"
         row = replace(row, sizes=turn + 1)
         try:
-            found, races = check_one(rung, size, macros, alpha, beta, machine, arch)
+            if size in LARGE_SIZES and machine == "gpu":
+                found, races = check_sampled(rung, size, macros, alpha, beta), []
+            else:
+                found, races = check_one(rung, size, macros, alpha, beta, machine, arch)
         except UnsupportedGPU as error:
             return replace(row, skipped=True, problem=str(error))
         except Exception as error:  # a build error, or a fault that the emulator names
@@ -157,7 +258,37 @@ def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
         row = replace(row, worst=max(row.worst, found.of_bound), hazards=row.hazards + len(races))
         if not found.ok or races:
             return replace(row, problem=f"{where}: {races[0] if found.ok else found}")
+    if machine == "emulator" and (broken := broken_promises(rung, macros, arch)):
+        return replace(row, problem="; ".join(broken))
     return row
+
+
+def check_sampled(
+    rung: str | Rung, size: tuple[int, int, int], macros=None, alpha: float = 1.0, beta: float = 0.0
+):
+    """`Accuracy` of `SAMPLED` rows and columns, the first and last among them, of a product on the
+    GPU whose matrices are too large to compare whole. UnsupportedGPU where they do not fit.
+    """
+    import cupy
+
+    rung = find(rung)
+    types = rung.types(macros)
+    M, N, K = size
+    formats = (((M, K), types.inputs), ((K, N), types.inputs), ((M, N), types.output))
+    needed = 3 * sum(4 * rows * cols for (rows, cols), _ in formats)
+    if cupy.cuda.runtime.memGetInfo()[0] < needed:
+        raise UnsupportedGPU(f"{_size(size)} needs {needed >> 30} GiB of GPU memory")
+    rng = cupy.random.default_rng(0)
+    A, B, C = (
+        encode(2 * rng.random(shape, dtype=cupy.float32) - 1, name) for shape, name in formats
+    )
+    result = gemm(rung, A, B, C if beta else None, alpha, beta, macros, "gpu").C
+    draw = np.random.default_rng(1)
+    rows, cols = (
+        cupy.asarray(np.unique(np.r_[0, n - 1, draw.integers(0, n, SAMPLED)])) for n in (M, N)
+    )
+    part = cupy.ix_(rows, cols)
+    return accuracy(result[part], A[rows], B[:, cols], C[part], alpha, beta, types)
 
 
 def _check_cpu(row: Checked, sizes) -> Checked:

@@ -11,8 +11,10 @@ import numpy as np
 from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
-from .machine import MACHINES, choose, gpu
+from .machine import MACHINES, choose
 from .rungs import Rung, Types, find
+from .settings import Configuration, configuration
+from .tensor_map import FORMATS, TensorMap
 
 LARGEST_INDEX = 2**31 - 1  # the kernels index with int
 
@@ -30,16 +32,35 @@ class Plan:
     block: tuple[int, int, int]
     shared_bytes: int
     build: Build = field(repr=False)
+    configuration: Configuration | None = None
 
     def arguments(self, A, B, C, alpha: float, beta: float) -> list:
         """Kernel arguments for padded arrays."""
         sizes = [np.int32(n) for n in self.padded]
-        return [A, B, C, *sizes, np.float32(alpha), np.float32(beta)]
+        return [*self._matrices(A, B, C), *sizes, np.float32(alpha), np.float32(beta)]
 
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """Shapes of A, B and C as the kernel reads them."""
-        M, N, K = self.padded
-        return ((K, M) if self.rung.a_major == "M" else (M, K)), (K, N), (M, N)
+        return self.layout(*self.padded)
+
+    def layout(self, M: int, N: int, K: int) -> tuple[tuple[int, int], ...]:
+        """Shapes of A, B and C of a problem, in the order that this rung reads them in."""
+        a = (K, M) if self.rung.a_major == "M" else (M, K)
+        return a, ((N, K) if self.rung.b_major == "K" else (K, N)), (M, N)
+
+    def _matrices(self, A, B, C) -> list:
+        """A, B and C as the kernel takes them: pointers, or tensor maps where it copies by TMA."""
+        if self.rung.boxes is None:
+            return [A, B, C]
+        boxes = self.rung.boxes(**self.macros)
+        formats = {"A": self.types.inputs, "B": self.types.inputs, "C": self.types.output}
+        maps = []
+        for name, array in (("A", A), ("B", B), ("C", C)):
+            if name in boxes:
+                stored = formats[name] if formats[name] in FORMATS else None
+                span = boxes[name][1] * array.dtype.itemsize
+                maps.append(TensorMap(array, boxes[name], stored, swizzle=span, promotion=256))
+        return [*maps, C]
 
 
 @dataclass(frozen=True)
@@ -67,19 +88,19 @@ def plan(
     macros: Mapping[str, int] | None = None,
     arch: int | str | None = None,
     built: Build | None = None,
+    defaults: bool = False,
 ) -> Plan:
-    """Geometry and build for one problem. `built` replaces the rung's own build (a wrong variant,
-    say).
+    """Geometry and build for one problem, at the configuration that `kernels.settings` names for its
+    size (`macros` and `defaults` as there). `built` replaces the rung's own build (a wrong variant,
+    say), which has the row's defaults where no macros are given.
     """
     rung = find(rung)
-    here = gpu()
     arch = normal_arch(arch)
-    values = rung.resolve(macros, arch)
-    rung.check_needs(values)
-    if here and "BLOCKS" in values and "BLOCKS" not in (macros or {}):
-        values["BLOCKS"] = here.sms  # a persistent kernel: one block a multiprocessor
     if min(M, N, K) < 1:
         raise ValueError(f"M, N, K = {M}, {N}, {K}: each must be at least 1")
+    chosen = configuration(rung, (M, N, K), arch, macros, defaults or built is not None)
+    values = dict(chosen.macros)
+    rung.check_needs(values)
     padded = tuple(-(-n // p) * p for n, p in zip((M, N, K), rung.padding(values), strict=True))
     Mp, Np, Kp = padded
     if max(Mp * Kp, Kp * Np, Mp * Np) > LARGEST_INDEX:
@@ -91,7 +112,16 @@ def plan(
         built = build(rung, values, arch)
     grid, block, shared_bytes = rung.geometry(values, *padded)
     return Plan(
-        rung, values, rung.types(values), (M, N, K), padded, grid, block, shared_bytes, built
+        rung,
+        values,
+        rung.types(values),
+        (M, N, K),
+        padded,
+        grid,
+        block,
+        shared_bytes,
+        built,
+        chosen,
     )
 
 
@@ -106,13 +136,16 @@ def gemm(
     machine: str = "auto",
     arch: int | str | None = None,
     built: Build | None = None,
+    defaults: bool = False,
 ) -> Result:
     """`alpha * A @ B + beta * C` by one rung of the ladder; C itself is left as it is.
 
     A is `(M, K)`, B `(K, N)`, C `(M, N)`, row-major, any M, N, K >= 1, in the rung's dtypes. A rung
     that needs whole tiles works on zero-padded copies, one that reads A M-major on a transposed
-    copy. On the emulator the kernel is compiled for `arch`, sm_80 unless given. ValueError says
-    which shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
+    copy. It runs at the configuration that `kernels.settings` names for this size, unless `macros`
+    are given or `defaults` asks for the row's own: `result.plan.configuration` says which and why.
+    On the emulator the kernel is compiled for `arch`, unless given sm_80 or the rung's oldest. ValueError says which
+    shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
     if macros is not None and not isinstance(macros, Mapping):
@@ -135,8 +168,8 @@ def gemm(
         machine = "gpu"
     machine = choose(machine)
     if arch is None and machine == "emulator":
-        arch = DEFAULT_ARCH
-    how = plan(rung, M, N, K, macros, arch, built)
+        arch = arch_on_emulator(rung)
+    how = plan(rung, M, N, K, macros, arch, built, defaults)
     given = A
     xp, A, B, C = _at(machine, A, B, C)
     Mp, Np, Kp = how.padded
@@ -144,7 +177,9 @@ def gemm(
     if rung.a_major == "M":
         a = xp.ascontiguousarray(a.T)
     b = _pad(xp, B, Kp, Np)
-    poison = C if beta != 0 else xp.full((M, N), np.nan, types.output_dtype)
+    if rung.b_major == "K":
+        b = xp.ascontiguousarray(b.T)
+    poison = C if beta != 0 else _poison(xp, (M, N), types)
     c = _pad(xp, poison, Mp, Np, copy=True)  # an element that the kernel leaves out is seen
     trace = launch(
         how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
@@ -153,9 +188,15 @@ def gemm(
     return Result(_like(given, c[:M, :N]), trace, how, machine)
 
 
+def arch_on_emulator(rung: str | Rung, arch: int | str | None = None) -> int | str:
+    """What a rung is compiled for on the emulator: `arch`, else sm_80, or the oldest that it runs on."""
+    return arch or max(DEFAULT_ARCH, find(rung).min_arch)
+
+
 def _check_architecture(rung: Rung, arch: str) -> None:
-    if int(arch.rstrip("af")) < rung.min_arch:
-        raise UnsupportedGPU(f"{rung.name} needs sm_{rung.min_arch} or newer, this is sm_{arch}")
+    if not rung.runs_on(arch):
+        needed = f"sm_{rung.min_arch}" + ("" if rung.max_arch == rung.min_arch else " or newer")
+        raise UnsupportedGPU(f"{rung.name} needs {needed}, this is sm_{arch}")
 
 
 def _factor(name: str, value) -> float:
@@ -228,6 +269,13 @@ def _like(given, result):
         if isinstance(given, np.ndarray) and not isinstance(result, np.ndarray)
         else result
     )
+
+
+def _poison(xp, shape: tuple[int, int], types: Types):
+    """What C holds before a kernel that must not read it: NaN in every format."""
+    if types.output_dtype.startswith("float"):
+        return xp.full(shape, np.nan, types.output_dtype)
+    return xp.full(shape, -1, np.int64).astype(types.output_dtype)  # all bits set
 
 
 def _pad(xp, array, rows: int, cols: int, copy: bool = False):

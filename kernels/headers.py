@@ -40,7 +40,7 @@ def _toolkits() -> list[tuple[Path, ...]]:
     return [tuple(root / part for part in TOOLKIT_LAYOUT) for root in roots]
 
 
-def _version(folders: tuple[Path, ...]) -> tuple[int, int]:
+def version_of(folders: tuple[Path, ...]) -> tuple[int, int]:
     """CUDA version of these headers, (0, 0) when they do not say."""
     for folder in folders:
         header = folder / "cuda_runtime_api.h"
@@ -67,7 +67,7 @@ def include_folders(nvrtc: tuple[int, int]) -> tuple[Path, ...]:
         crt = "crt" if major >= 13 else "nvcc"
         names = " ".join(f"nvidia-cuda-{part}{suffix}" for part in ("runtime", "cccl", crt))
         raise FileNotFoundError(f"no CUDA headers found: pip install {names} (or set CUDA_HOME)")
-    return min(candidates, key=lambda folders: _distance(_version(folders), nvrtc))
+    return min(candidates, key=lambda folders: _distance(version_of(folders), nvrtc))
 
 
 def _distance(headers: tuple[int, int], nvrtc: tuple[int, int]) -> tuple[bool, int]:

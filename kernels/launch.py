@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .build import Build, cache_folder
+from .build import Build, cache_folder, write_whole
 from .errors import UnsupportedGPU
 from .machine import choose, gpu
+from .tensor_map import TensorMap
 
 # CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 MAX_THREADS = 1024
@@ -78,7 +79,7 @@ def prepare_on_gpu(build: Build, entry: str | None, grid, block, args, shared_by
     """A function that launches this kernel on these CuPy arrays and returns at once: for timing."""
     entry = entry or build.entry
     grid, block = _extent(grid, MAX_GRID, "grid"), _extent(block, MAX_BLOCK, "block")
-    args = tuple(_arguments(build, entry, args))
+    args = _encoded(_arguments(build, entry, args))
     kernel = _kernel(build, entry, shared_bytes)
     return lambda: kernel(grid, block, args, shared_mem=shared_bytes)
 
@@ -113,6 +114,8 @@ def _arguments(build: Build, entry: str, args: Sequence) -> list:
 
 
 def _argument(position: int, value, parameter: Parameter | None, entry: str):
+    if isinstance(value, TensorMap):
+        return value
     if isinstance(value, int) and not isinstance(value, np.generic):
         value = np.int32(value)
     elif isinstance(value, float) and not isinstance(value, np.generic):
@@ -136,6 +139,11 @@ def _fits(value, is_array: bool, parameter: Parameter) -> bool:
     return same_kind and parameter.bytes == value.dtype.itemsize
 
 
+def _encoded(args: Sequence) -> tuple:
+    """The arguments as the driver takes them: a tensor map is 128 bytes by value."""
+    return tuple(a.encode() if isinstance(a, TensorMap) else a for a in args)
+
+
 def _on_gpu(value) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
@@ -154,7 +162,10 @@ def _launch_on_gpu(build: Build, entry: str, grid, block, args, shared_bytes: in
     arrays = {i: a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
     copies = {i: cupy.asarray(a) for i, a in arrays.items()}
     kernel(
-        grid, block, tuple(copies.get(i, a) for i, a in enumerate(args)), shared_mem=shared_bytes
+        grid,
+        block,
+        _encoded([copies.get(i, a) for i, a in enumerate(args)]),
+        shared_mem=shared_bytes,
     )
     for i, array in arrays.items():
         if array.flags.writeable:
@@ -191,9 +202,7 @@ def _loaded(digest: str, cubin: bytes, entry: str):
 
     path = _cubin_folder() / f"{digest}.cubin"
     if not path.exists():
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            file.write(cubin)
-        os.replace(file.name, path)
+        write_whole(path, cubin)
     return cupy.RawModule(path=str(path)).get_function(entry)
 
 

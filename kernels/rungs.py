@@ -13,19 +13,12 @@ from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 
+from . import formats
 from .occupancy import LIMITS
 
 FOLDER = Path(__file__).resolve().parent
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 STATIC_RESERVE = 1024  # bytes left for what a kernel with dynamic tiles declares beside them
-STORED_AS = {
-    "float32": "float32",
-    "float16": "float16",
-    "tf32": "float32",
-    "bfloat16": "bfloat16",
-    "float8_e4m3fn": "float8_e4m3fn",
-    "int8": "int8",
-}
 
 Macros = Mapping[str, int]
 Extent = Callable[..., int]
@@ -51,16 +44,28 @@ class Types:
 
     @property
     def input_dtype(self) -> str:
-        """NumPy dtype name of A and B."""
-        return STORED_AS[self.inputs]
+        """NumPy dtype name of A and B. What NumPy lacks is stored as its bits (`kernels.formats`)."""
+        return formats.stored(self.inputs)
 
     @property
     def output_dtype(self) -> str:
         """NumPy dtype name of C."""
-        return self.output
+        return formats.stored(self.output)
 
     def __str__(self) -> str:
         return f"{self.inputs}->{self.output}"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a rung promises of the instructions that `opcode` (a pattern, matched at the beginning)
+    names, on average over a launch on whole tiles: at most so many wavefronts of shared memory per
+    execution by a warp, and so many 32-byte sectors per request to global memory. None: no promise.
+    """
+
+    opcode: str
+    wavefronts: float | None = None
+    sectors: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +77,15 @@ class Rung:
     the numbers) that M, N and K are padded to, None when the kernel guards its own edges.
     `variants` maps a macro setting to the fields of `Types` and the macro defaults it changes.
     `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need.
-    `space` lists what the autotuner may try; `valid` drops the combinations that make no sense.
+    `space` lists what the autotuner may try (of BLOCKS, how many per multiprocessor); those of
+    `late` order the work without changing the tiles, and are tried on the best tiles only. `valid`
+    drops the combinations that make no sense.
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
-    `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
+    `min_arch` and `max_arch` are the oldest and the newest architecture that it runs on (wgmma is sm_90's
+    alone). `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
     and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
-    swizzled, for A and B, and one for C before C itself.
+    swizzled, for A and B, and one for C before C itself. `promises` is what `check` holds its
+    accesses to, besides no spills.
     """
 
     name: str
@@ -91,16 +100,19 @@ class Rung:
     grid: Callable[..., tuple[int, int, int]] = tile_grid
     tile: tuple[str | int, str | int, str | int] | None = None
     min_arch: int = 75
+    max_arch: int | None = None
     alignment: int = 1
     a_major: str = "K"
     b_major: str = "N"
     variants: tuple[tuple[Macros, Mapping], ...] = ()
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    late: tuple[str, ...] = ()
     valid: Callable[..., bool] = lambda **_: True
     needs: Mapping[str, Callable[..., bool]] = field(default_factory=dict)
     fallbacks: tuple[Macros, ...] = ()
     boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     machine: str = "any"
+    promises: Callable[..., tuple[Promise, ...]] = lambda **_: ()
 
     @property
     def file(self) -> str | None:
@@ -121,6 +133,17 @@ class Rung:
     def exists(self) -> bool:
         """False while the CUDA source has not been written."""
         return self.path is None or self.path.exists()
+
+    def runs_on(self, arch: int | str) -> bool:
+        """Whether an architecture, 90 or "90a", has the instructions that this rung needs."""
+        number = int(str(arch).removeprefix("sm_").rstrip("af"))
+        return self.min_arch <= number <= (self.max_arch or number)
+
+    def target(self, arch: str) -> str:
+        """What to compile for on `arch`: sm_90a for a kernel that copies by TMA on sm_90, where
+        wgmma and setmaxnreg are for that architecture alone.
+        """
+        return "90a" if self.boxes and arch == "90" else arch
 
     def resolve(
         self, macros: Macros | None = None, arch: int | str | None = None
@@ -248,6 +271,12 @@ def warp_tiles_fit(
     )
 
 
+def sums_fit(*, BM: int, BN: int, WM: int, WN: int, MIN_BLOCKS: int = 1, **_: int) -> bool:
+    """Whether a tensor-core block has 4 or 8 warps whose sums take at most half of the registers."""
+    warps = (BM // WM) * (BN // WN)
+    return divides(WM, BM) and divides(WN, BN) and warps in (4, 8) and BM * BN * MIN_BLOCKS <= SUMS
+
+
 def tiles_nest(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> bool:
     """Whether warp tiles fill the block's."""
     return divides(WM, BM) and divides(WN, BN)
@@ -329,6 +358,30 @@ def persistent_grid(
     return ceil_div(tiles, rounds) * size, 1, 1
 
 
+def promise(*rows: tuple) -> Callable[..., tuple[Promise, ...]]:
+    """The same promises under all macros: (opcode, wavefronts, sectors) each."""
+    return lambda **_: tuple(Promise(*row) for row in rows)
+
+
+LOAD, STORE = r"ld\.global", r"st\.global"
+FROM_SHARED, TO_SHARED = r"ld\.shared", r"st\.shared"
+SCALARS, VECTORS = r"st\.shared\.[bfu]32", r"st\.shared\.v4"
+COPIES = r"cp\.async\.c[ag]"
+SWIZZLED = promise(("ldmatrix", 4), (COPIES, 8, 16), (STORE, None, 16))
+CONFLICTED = promise(("ldmatrix", 16), (COPIES, 8, 16), (STORE, None, 16))
+
+
+def copies_of(*, COPY: int, PAD: int, **_: int) -> tuple[Promise, ...]:
+    """async_copy's: of one 4, 8 or 16 bytes per lane; rows of A start PAD floats further along."""
+    wavefronts, sectors = {1: (1, 4), 2: (2, 8), 4: (10.5, 24)}[COPY]
+    wide = {1: 1, 2: 1, 4: 2}[COPY]
+    return (
+        Promise(COPIES, wavefronts, sectors),
+        Promise(FROM_SHARED, wide),
+        Promise(STORE, None, 16),
+    )
+
+
 HOPPER_TYPES = (
     ({"HALF_OUTPUT": 1}, {"output": "float16"}),
     ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
@@ -373,12 +426,14 @@ LADDER = (
         macros={"BLOCK": 32},
         threads=square_block,
         grid=square_grid,
+        promises=promise((LOAD, None, 16.5), (STORE, None, 32)),
     ),
     Rung(
         "naive", 2, "one thread per output; the warp runs along a row of C",
         macros={"BLOCK": 32},
         threads=square_block,
         grid=square_grid,
+        promises=promise((LOAD, None, 2.5), (STORE, None, 4)),
     ),
     Rung(
         "tiled", 3, "a block shares its tiles of A and B in shared memory",
@@ -386,6 +441,7 @@ LADDER = (
         threads=square_block,
         grid=square_grid,
         variants=(({"HALF_INPUT": 1}, {"inputs": "float16", "macros": {"BLOCK": 16}}),),
+        promises=promise((LOAD, None, 4), (STORE, None, 4), (FROM_SHARED, 1), (TO_SHARED, 1)),
     ),
     Rung(
         "coarsened_1d", 4, "a thread computes a column of TM outputs",
@@ -395,6 +451,7 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (32, 64, 128), "BK": (8, 16), "TM": (4, 8, 16)},
         valid=lambda BM, BN, BK, TM, **_: divides(BM * BN // TM, BM * BK, BK * BN) and BM * BN // TM <= MAX_THREADS,
+        promises=promise((LOAD, None, 4), (STORE, None, 4), (FROM_SHARED, 1), (TO_SHARED, 1)),
     ),
     Rung(
         "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
@@ -404,6 +461,7 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(BM * BN // (TM * TN), BM * BK, BK * BN),
+        promises=promise((LOAD, None, 4), (STORE, None, 4), (FROM_SHARED, 1), (TO_SHARED, 1)),
     ),
     Rung(
         "vectorized", 6, "128-bit loads and stores",
@@ -413,6 +471,10 @@ LADDER = (
         tile=("BM", "BN", "BK"), alignment=4,
         space={"BM": (64, 128), "BN": (64, 128), "BK": (8, 16), "TM": (4, 8), "TN": (4, 8)},
         valid=lambda BM, BN, BK, TM, TN, **_: divides(4 * BM * BN // (TM * TN), BM * BK, BK * BN),
+        # BK / 4 lanes have quads of one row, whose scalars they store below each other, into one bank.
+        promises=lambda BK, **_: promise(
+            (LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 3), (SCALARS, BK // 4), (VECTORS, 4)
+        )(),
     ),
     Rung(
         "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",
@@ -424,6 +486,7 @@ LADDER = (
         valid=lambda BM, BN, BK, **m: (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 2 * FLOAT * BK * (BM + 4 + BN) <= STATIC_SHARED
         ),
+        promises=promise((LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 2), (SCALARS, 1), (VECTORS, 4)),
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
@@ -431,6 +494,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
         variants=(({"COPY": 1}, {"macros": {"PAD": 1}}), ({"COPY": 2}, {"macros": {"PAD": 2}})),
+        promises=copies_of,
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
@@ -442,6 +506,7 @@ LADDER = (
         valid=lambda BM, BN, BK, STAGES, **m: (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and STAGES * FLOAT * BK * (BM + BN) <= STATIC_SHARED
         ),
+        promises=promise((COPIES, 4, 16), (STORE, None, 16), (FROM_SHARED, 2)),
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
@@ -462,6 +527,7 @@ LADDER = (
             warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) 
             and STAGES * (FLOAT * BK * (BM + BN) + STAGE_BARRIERS) <= STATIC_SHARED
         ),
+        promises=promise((COPIES, 4, 16), (STORE, None, 16), (FROM_SHARED, 2)),
     ),
     Rung(
         "wmma", 11, "a warp multiplies 16x16x16 on the tensor cores, from global memory",
@@ -471,6 +537,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 16),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        promises=promise((r"wmma\.load", None, 8), (r"wmma\.store", None, 8)),
     ),
     Rung(
         "wmma_shared", 12, "the fragments come from shared memory",
@@ -481,6 +548,7 @@ LADDER = (
         shared=lambda BM, BN, BK, PAD, **_: HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "PAD": (0, 8)},
+        promises=promise((LOAD, None, 16), (r"wmma\.load", 4), (TO_SHARED, 6), (r"wmma\.store", None, 8)),
     ),
     Rung(
         "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
@@ -491,6 +559,7 @@ LADDER = (
         shared=lambda BM, BN, BK, STAGES, PAD, **_: STAGES * HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "STAGES": (2, 3)},
+        promises=promise((COPIES, 13, 24), (r"wmma\.load", 4), (r"wmma\.store", None, 8)),
     ),
     Rung(
         "mma_atoms", 14, "one warp, one instruction: who holds what",
@@ -499,6 +568,7 @@ LADDER = (
         threads=lambda **_: WARP,
         grid=lambda M, N, **_: (ceil_div(N, 8), ceil_div(M, 16), 1),
         tile=(16, 8, 16),
+        promises=promise((LOAD, None, 8), (STORE, None, 8)),
     ),
     Rung(
         "mma_sync", 15, "ldmatrix feeds mma.sync",
@@ -507,6 +577,7 @@ LADDER = (
         threads=lambda BM, BN, **_: warp_threads(BM=BM, BN=BN, WM=16, WN=32),
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128)},
+        promises=CONFLICTED,
     ),
     Rung(
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
@@ -515,6 +586,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128, 192), "BN": (64, 128), "WM": (32, 64, 96), "WN": (32, 64), "MIN_BLOCKS": (1, 2)},
+        promises=CONFLICTED,
     ),
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
@@ -523,6 +595,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        promises=promise(("ldmatrix", 4), (COPIES, 15, 24), (STORE, None, 16)),
     ),
     Rung(
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
@@ -531,6 +604,7 @@ LADDER = (
         threads=warp_threads,
         tile=("BM", "BN", 32),
         space={"BM": (64, 128), "BN": (64, 128), "WM": (32, 64), "WN": (32, 64)},
+        promises=SWIZZLED,
     ),
     Rung(
         "mma_tf32", 19, "TF32, A M-major, shared memory and registers double-buffered",
@@ -542,7 +616,10 @@ LADDER = (
         tile=("BM", "BN", "BK"),
         a_major="M",
         min_arch=80,
-        space={"BM": (128, 256), "BK": (16, 32), "STAGES": (2, 3, 4)},
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (16, 32), "WM": (32, 64), "WN": (32, 64),
+               "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
+        valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
+        promises=promise((COPIES, 7, 16), (FROM_SHARED, 4), (STORE, None, 32)),
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
@@ -556,7 +633,11 @@ LADDER = (
         alignment=8,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         fallbacks=({"STAGES": 3}, {"BK": 32}, {"BN": 128, "BK": 32}, {"BN": 128, "BK": 32, "STAGES": 3}),
-        space={"BM": (128, 256), "BN": (128, 256), "BK": (32, 64), "STAGES": (3, 4, 6), "GROUP": (4, 8, 16)},
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (32, 64), "WM": (32, 64), "WN": (32, 64),
+               "STAGES": (2, 3, 4, 6), "GROUP": (1, 4, 8, 16), "BLOCKS": (1, 2)},
+        late=("GROUP", "BLOCKS"),
+        valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
+        promises=promise(("ldmatrix", 4), (COPIES, 4, 16), (STORE, None, 16)),
     ),
     Rung(
         "tma_mma", 21, "one thread moves whole tiles, in and out; barriers count what has landed",
@@ -585,7 +666,7 @@ LADDER = (
         shared=lambda BM, BN, **_: 128 * (BM + BN),
         boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
         alignment=8,
-        min_arch=90,
+        min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192, 256), "BN": (64, 128, 192, 256)},
     ),
@@ -598,7 +679,7 @@ LADDER = (
         shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
         boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
         alignment=8,
-        min_arch=90,
+        min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6)},
         valid=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES <= HOPPER_SHARED,

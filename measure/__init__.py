@@ -8,7 +8,7 @@ Nsight Compute. `python -m measure` does the same, and the rest, from a shell.
 from .bench import bench
 from .compare import compare
 from .results import recorded, recordings
-from .timing import time_rung
+from .row import time_rung
 from .tune import tune
 
 __all__ = ["bench", "compare", "recorded", "recordings", "time_rung", "tune"]

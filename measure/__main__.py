@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from pathlib import Path
 
@@ -12,6 +13,23 @@ from kernels.machine import gpu
 from kernels.rungs import RUNGS, find
 from kernels.table import table
 
+# Parts of a recording, in order of what the pages need most: `measure.record.PARTS`.
+PARTS = (
+    "search", "bench", "machine", "limits", "compare", "sanitize", "first-call", "torch",
+    "shared-clocks", "small-tiles",
+)  # fmt: skip
+
+
+def seconds(text: str) -> float:
+    """A time budget."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text}: a number of seconds above 0")
+    return value
+
 
 def run_bench(options) -> int:
     from .bench import SIZES, bench
@@ -20,7 +38,7 @@ def run_bench(options) -> int:
         options.rungs or None,
         options.size or SIZES,
         options.samples,
-        options.tuned,
+        options.defaults,
         True,
         options.json,
     )
@@ -37,6 +55,7 @@ def run_tune(options) -> int:
             options.arch,
             dict(options.define),
             options.jobs,
+            seconds=options.seconds / len(options.rungs),
         )
     return 0
 
@@ -65,7 +84,8 @@ def run_limits(options) -> int:
         print(f"nothing was recorded of {', '.join(missing)}", file=sys.stderr)
     print(stored["label"])
     cells = [
-        [row["rung"], *("" if row[m] is None else f"{row[m]:.4g}" for m in METRICS)] for row in rows
+        [row["rung"], *("" if row.get(m) is None else f"{row[m]:.4g}" for m in METRICS)]
+        for row in rows
     ]
     print(table(["rung", *METRICS], cells))
     for row in rows:
@@ -86,10 +106,17 @@ def run_sanitize(options) -> int:
 
 
 def run_record(options) -> int:
-    from .record import SIZES, record
+    from .record import compile_all, run_parts
 
-    print(record(options.rungs or None, options.size or SIZES, options.json))
-    return 0
+    if options.compile_only:
+        count = compile_all(
+            options.rungs or None, options.arch, options.jobs, not options.no_space, options.seconds
+        )
+        print(f"{count} builds are in the cache, or do not compile")
+        return 0
+    if gpu() is None:
+        raise UnsupportedGPU("recording needs an NVIDIA GPU and CuPy; --compile-only needs none")
+    return 1 if run_parts(options) else 0
 
 
 def run_first_call(options) -> int:
@@ -186,7 +213,11 @@ def arguments() -> argparse.ArgumentParser:
     benching = command("bench", run_bench, "time against cuBLAS; recorded rows without a GPU")
     sizes(benching)
     benching.add_argument("--samples", type=int, default=25)
-    benching.add_argument("--tuned", action="store_true", help="use what tune found on this GPU")
+    benching.add_argument(
+        "--defaults",
+        action="store_true",
+        help="the rows' own configurations, not the searched ones",
+    )
     benching.add_argument("--json", type=Path, metavar="FILE")
 
     tuning = command("tune", run_tune, "search a rung's tiles, warps and stages", rungs="+")
@@ -195,9 +226,31 @@ def arguments() -> argparse.ArgumentParser:
     tuning.add_argument("--arch", type=int)
     tuning.add_argument("--jobs", type=int)
 
-    recording = command("record", run_record, "measure here and write results/<gpu>.json")
+    tuning.add_argument("--seconds", type=seconds, default=math.inf, help="of timing, in all")
+
+    recording = command("record", run_record, "measure here and write what results/ holds of a GPU")
     sizes(recording)
-    recording.add_argument("--json", type=Path, metavar="FILE")
+    recording.add_argument(
+        "--part",
+        action="append",
+        choices=PARTS,
+        help="one part (several: in this order); all without",
+    )
+    recording.add_argument(
+        "--seconds", type=seconds, default=math.inf, help="for all parts together"
+    )
+    recording.add_argument(
+        "--again", action="store_true", help="measure what is recorded already too"
+    )
+    recording.add_argument("--json", type=Path, metavar="FILE", help="where the rows of bench go")
+    recording.add_argument("--jobs", type=int, help="processes that compile")
+    recording.add_argument(
+        "--compile-only", action="store_true", help="fill the cache; needs no GPU"
+    )
+    recording.add_argument(
+        "--no-space", action="store_true", help="compile what is timed, not what is searched"
+    )
+    recording.add_argument("--arch", type=int, help="compile for this architecture")
 
     comparing = command("compare", run_compare, "the emulator's counts beside Nsight Compute's")
     sizes(comparing)
@@ -229,7 +282,10 @@ def main(words: list[str] | None = None) -> int:
     options = arguments().parse_args(words)
     try:
         return options.run(options)
-    except (BuildError, UnsupportedGPU, ValueError, OSError, ImportError) as error:
+    except KeyboardInterrupt:
+        print(f"measure {options.command}: stopped", file=sys.stderr)
+        return 130
+    except (BuildError, RuntimeError, ValueError, OSError, ImportError, MemoryError) as error:
         print(f"measure {options.command}: {error}", file=sys.stderr)
         return 1
 

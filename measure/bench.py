@@ -9,19 +9,28 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import gpu, live
-from kernels.rungs import RUNGS, Rung, Types, find
+from kernels.rungs import RUNGS, Types, find
+from kernels.settings import types_of
 from kernels.table import table
 
 from .progress import progress
 from .results import recorded
-from .timing import SAMPLES, time_rung
+from .row import time_rung
+from .timing import SAMPLES
 
 SIZES = (4096,)
+# Columns of a row that give its time with the copies that its launcher makes.
+COPIES = {
+    "ms_with_padding": "with zero-padding to whole tiles",
+    "ms_with_transpose": "with the transposed copy that it reads",
+}
 CUBLAS_TYPES = (
     Types("float32"),
     Types("tf32"),
     Types("float16"),
     Types("float16", output="float16"),
+    Types("bfloat16"),
+    Types("bfloat16", output="bfloat16"),
 )
 
 
@@ -29,16 +38,17 @@ def bench(
     rungs: Iterable[str] | None = None,
     sizes: Sequence[int | tuple[int, int, int]] = SIZES,
     samples: int = SAMPLES,
-    tuned: bool = False,
+    defaults: bool = False,
     show: bool = True,
     file: str | Path | None = None,
 ) -> list[dict]:
     """One row per rung, setting and size, as in `results/`; printed as a table, and written to
     `file` as JSON.
 
-    A size is n (for n x n x n) or (M, N, K). `tuned` uses the best settings that `measure.tune`
-    found on this GPU. Without a GPU to measure on (`kernels.machine.live`) the rows are recorded
-    ones, and the table says where and when.
+    A size is n (for n x n x n) or (M, N, K). Every rung runs at the configuration of
+    `kernels.settings` for its size, or at its row's with `defaults`; the notes below the table say
+    which. Without a GPU to measure on (`kernels.machine.live`) the rows are recorded ones, and the
+    table says where and when.
     """
     names = [find(r).name for r in rungs or RUNGS]
     if wrong := [size for size in sizes if min(_triple(size)) < 1]:
@@ -50,10 +60,11 @@ def bench(
     if live() is None:
         rows, label = _recorded_rows(names, sizes)
     else:
-        rows, label = _live_rows(names, sizes, samples, tuned), f"measured on {gpu().name}"
+        rows, label = _live_rows(names, sizes, samples, defaults), f"measured on {gpu().name}"
     if show:
         print(label)
         print(format_rows(rows))
+        print(notes(rows))
     if file:
         Path(file).write_text(json.dumps({"label": label, "rows": rows}, indent=1) + "\n")
     return rows
@@ -69,11 +80,34 @@ def format_rows(rows: Iterable[dict]) -> str:
         "ms",
         "spread",
         "TFLOP/s",
+        "GHz",
+        "2 s TFLOP/s",
         "cuBLAS ms",
         "of cuBLAS",
+        "best layout",
         "rel. error",
     ]
     return table(header, [_cells(row) for row in rows])
+
+
+def notes(rows: Iterable[dict]) -> str:
+    """The configuration of each row, and what is not in its ms."""
+    lines = []
+    for row in rows:
+        size = "x".join(str(row[name]) for name in "mnk")
+        config = " ".join(f"{name}={value}" for name, value in row["config"].items())
+        more = [f"from {row['config_source']}"] if row.get("config_source") else []
+        for column, words in COPIES.items():
+            if row.get(column):
+                more.append(f"{row[column]:.4g} ms {words}")
+        if row.get("cublas_best_layout"):
+            more.append(
+                f"cuBLAS takes {row['cublas_best_ms']:.4g} ms with {row['cublas_best_layout']}"
+            )
+        lines.append(
+            f"{row['rung']} {row['inputs']}->{row['output']} {size}: {'; '.join([config, *more])}"
+        )
+    return "\n".join(lines)
 
 
 def _cells(row: dict) -> list[str]:
@@ -88,10 +122,18 @@ def _cells(row: dict) -> list[str]:
         f"{row['ms_median']:.4g}",
         f"{spread:.1%}",
         f"{row['tflops']:.4g}",
-        "" if row["cublas_ms"] is None else f"{row['cublas_ms']:.4g}",
-        "" if row["ratio_to_cublas"] is None else f"{row['ratio_to_cublas']:.1%}",
+        _said(row.get("clock_ghz"), ".2f"),
+        _said(row.get("sustained_tflops"), ".4g"),
+        _said(row["cublas_ms"], ".4g"),
+        _said(row["ratio_to_cublas"], ".1%"),
+        _said(row.get("cublas_best_ms"), ".4g"),
         "" if row["relative_error"] is None else f"{row['relative_error']:.1e}",
     ]
+
+
+def _said(value: float | None, how: str) -> str:
+    """A number as a cell; an empty one where nobody measured it."""
+    return "" if value is None else format(value, how)
 
 
 def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
@@ -113,14 +155,16 @@ def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
     return rows, f"{why}: {recording.label}"
 
 
-def _live_rows(names: list[str], sizes, samples: int, tuned: bool) -> list[dict]:
+def _live_rows(names: list[str], sizes, samples: int, defaults: bool) -> list[dict]:
     work = [
         (find(name), _triple(size), setting)
         for size in sizes
         for name in names
-        for setting in (CUBLAS_TYPES if name == "cublas" else _formats(find(name)))
+        for setting in (
+            CUBLAS_TYPES if name == "cublas" else [macros for macros, _ in types_of(name)]
+        )
     ]
-    rows = []
+    rows, library = [], {}
     for done, (rung, size, setting) in enumerate(work):
         progress(done, len(work), f"{rung.name} {size[0]}")
         if not rung.exists:
@@ -128,26 +172,16 @@ def _live_rows(names: list[str], sizes, samples: int, tuned: bool) -> list[dict]
             continue
         try:
             if isinstance(setting, Types):
-                rows.append(time_rung(rung, *size, samples=samples, types=setting))
+                rows.append(time_rung(rung, *size, samples=samples, types=setting, library=library))
             else:
-                macros = {**_tuned(rung, setting, size), **setting} if tuned else setting
-                rows.append(time_rung(rung, *size, macros, samples))
+                rows.append(
+                    time_rung(rung, *size, setting, samples, library=library, defaults=defaults)
+                )
         except (UnsupportedGPU, TimeoutError) as error:
             print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
         _release()
     progress(len(work), len(work))
     return rows
-
-
-def _formats(rung: Rung) -> list[dict]:
-    """The rung's default and the variants that change its types; other variants are for `check`."""
-    return [s for s in rung.configurations() if not s or rung.types(s) != rung.types()]
-
-
-def _tuned(rung, setting, size) -> dict:
-    from .tune import best
-
-    return best(rung, size, rung.types(setting)) or {}
 
 
 def _triple(size) -> tuple[int, int, int]:

@@ -5,7 +5,10 @@ and sizes.
 from __future__ import annotations
 
 import json
+import math
 import re
+import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +17,15 @@ from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm
 from kernels.machine import gpu, live
-from kernels.rungs import Rung, find
+from kernels.rungs import RUNGS, Rung, find
+from kernels.settings import BOOK_ARCH, configuration
 from kernels.table import table
 
 from . import ncu
 from .provenance import FOLDER, label, load, store
 
 SIZE = (256, 256, 256)
-RECORDED_ARCH = 90  # of the GPU whose counts stand in results/
+TIMED_AT = 4096  # at whose configuration a rung is counted
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 
@@ -93,15 +97,15 @@ def compare(
             f"{', '.join(strangers)}: not a CUDA kernel of the ladder, nothing to count"
         )
     for rung in found:
-        values = rung.resolve(macros, gpu().arch if gpu() else None)
+        values, measured = _setting(rung, size, macros, counting, stored)
         emulated = count_on_emulator(rung, size, values)
-        measured = (
-            count_with_ncu(rung, size, values) if counting else stored.get((rung.name, *size), {})
-        )
+        if counting:
+            measured = count_with_ncu(rung, size, values)
         rows += [
             {
                 "rung": rung.name,
                 "size": list(size),
+                "config": values,
                 "counter": counter.name,
                 "emulator": emulated[counter.name],
                 "gpu": measured.get(counter.name),
@@ -117,6 +121,48 @@ def compare(
     if store:
         _write(rows)
     return rows
+
+
+def _setting(rung: Rung, size, macros, counting: bool, stored: Mapping) -> tuple[dict, dict]:
+    """The macros to count at, and the GPU's stored counts at them: what is asked for; else what was
+    counted at on the GPU; else what is timed at `TIMED_AT`.
+    """
+    arch = gpu().arch if gpu() else BOOK_ARCH
+    there = stored.get((rung.name, *size))
+    if macros or counting or there is None:
+        chosen = configuration(rung, TIMED_AT, max(arch, rung.min_arch), macros).macros
+        return dict(chosen), there[1] if there and there[0] == chosen else {}
+    return dict(there[0]), there[1]
+
+
+def record_comparison(
+    rungs: Iterable[str] | None = None, seconds: float = math.inf, again: bool = False
+) -> Path:
+    """Count every rung here and store `results/compare-<gpu>.json` after each; what it holds at
+    today's configuration is left as it is, unless `again`. UnsupportedGPU without a GPU and `ncu`.
+    """
+    here = gpu()
+    if here is None or not ncu.available():
+        raise UnsupportedGPU("comparing needs an NVIDIA GPU and ncu")
+    end = time.monotonic() + seconds
+    path = FOLDER / f"compare-{here.slug}.json"
+    held = {(r["rung"], *r["size"]): r.get("config") for r in _rows(path)}
+    there = [r.name for r in RUNGS.values() if r.path and r.exists and r.runs_on(here.arch)]
+    for name in rungs or there:
+        if not again and held.get((name, *SIZE)) == dict(configuration(name, TIMED_AT).macros):
+            continue
+        if time.monotonic() > end:
+            print(f"the time is over: {name} and what follows it were not counted")
+            break
+        try:
+            compare([name], store=True, show=False)
+        except Exception as error:  # what the emulator or ncu cannot run: the next rung is counted
+            print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
+    return path
+
+
+def _rows(path: Path) -> list[dict]:
+    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
 
 
 def _said(counter: Counter, emulated: Mapping[str, int], measured: Mapping[str, int]) -> bool:
@@ -145,7 +191,7 @@ def count_on_emulator(rung: str | Rung, size: tuple[int, int, int], macros=None)
     """
     rung = find(rung)
     A, B, _ = random_inputs(rung.types(macros), *size)
-    arch = gpu().arch if gpu() else RECORDED_ARCH
+    arch = gpu().arch if gpu() else BOOK_ARCH
     trace = gemm(rung, A, B, macros=macros, machine="emulator", arch=arch).trace
     return {
         c.name: sum(getattr(i, c.column) for i in trace.instructions if c.opcodes.match(i.opcode))
@@ -194,7 +240,8 @@ def _stored() -> tuple[str, dict]:
         return "no GPU with ncu here, and no recorded comparison", {}
     counts: dict = {}
     for row in rows:
-        counts.setdefault((row["rung"], *row["size"]), {})[row["counter"]] = row["gpu"]
+        config = row.get("config") or find(row["rung"]).resolve()  # older files: the row's default
+        counts.setdefault((row["rung"], *row["size"]), (config, {}))[1][row["counter"]] = row["gpu"]
     return said, counts
 
 
@@ -202,7 +249,7 @@ def _write(rows: list[dict]) -> Path:
     if gpu() is None:
         raise UnsupportedGPU("only counts from a GPU are stored")
     path = FOLDER / f"compare-{gpu().slug}.json"
-    old = json.loads(path.read_text())["rows"] if path.exists() else []
+    old = _rows(path)
     new = {(row["rung"], *row["size"]) for row in rows}
     return store(
         path,

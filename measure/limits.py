@@ -1,32 +1,26 @@
-"""What holds a kernel back, as Nsight Compute sees it, and what the power limit does to a long run."""
+"""What holds a kernel back, as Nsight Compute sees it."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
-import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import clocks, gpu
-from kernels.rungs import Types, find
+from kernels.machine import gpu, slug
+from kernels.rungs import RUNGS, find
+from kernels.settings import configuration
 
 from . import ncu
-from .provenance import label, load, store
-from .timing import cublas_launches, matrices, measure, rung_launches
-from .tune import best
+from .provenance import FOLDER, label, load, store
+from .results import recordings
+from .timing import matrices, rung_launches
 
-RUNGS_WATCHED = (
-    "naive", "tiled", "coarsened_2d", "vectorized", "warp_tiled", "async_pipeline", "wmma_async",
-    "mma_sync", "mma_tiled", "mma_padded", "mma_swizzled", "mma_tf32", "mma_multistage",
-)  # fmt: skip
 SIZE = (4096, 4096, 4096)
-SUSTAINED_S = 2.0
-LOOK_EVERY_S = 0.2  # at clock and power
-QUEUED = 50  # launches between two waits for the GPU
 
 # What each number is called here, and Nsight Compute's name for it.
 METRICS = {
@@ -40,6 +34,12 @@ METRICS = {
     "bank conflicts": "l1tex__data_bank_conflicts_pipe_lsu.sum",
     "L2, %": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
     "L2 hit rate, %": "lts__t_sector_hit_rate.pct",
+    "L2 requests": "lts__t_requests.sum",
+    "L2 sectors": "lts__t_sectors.sum",
+    "L2 tag look-ups": "lts__t_tag_requests.sum",
+    "L2 tags, %": "lts__t_tag_requests.avg.pct_of_peak_sustained_elapsed",
+    "L2 sectors, %": "lts__t_sectors.avg.pct_of_peak_sustained_elapsed",
+    "L2 requests from SMs, %": "lts__lts2xbar_cycles_active.avg.pct_of_peak_sustained_elapsed",
     "bytes from L2": "l1tex__m_xbar2l1tex_read_bytes.sum",
     "bytes of DRAM": "dram__bytes.sum",
     "warps resident, %": "sm__warps_active.avg.pct_of_peak_sustained_active",
@@ -51,6 +51,8 @@ PARTS = {
     "tensor pipe, %": "tensor pipe",
     "shared-memory pipe, %": "path to shared memory",
     "L2, %": "L2",
+    "L2 tags, %": "L2's look-ups of tags",
+    "L2 sectors, %": "L2's sectors",
 }
 # Average warps waiting for this reason at each issue; "selected" is the one that issues.
 STALLS = (
@@ -74,28 +76,38 @@ STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 
 def limits(rungs: Iterable[str] | None = None, size: tuple[int, int, int] = SIZE) -> list[dict]:
-    """One row per rung: `METRICS` and stalls of one launch, at the best setting that `tune` knows.
-    UnsupportedGPU without a GPU or `ncu`.
+    """One row per rung (all that this GPU runs, unless named): `METRICS` and stalls of one launch, at
+    the configuration of `kernels.settings`. UnsupportedGPU without a GPU or `ncu`.
+
+    Bytes do not explain how busy L2 is: its slices take requests, look up a tag for each line that a
+    request touches, and then move sectors. All three are counted.
     """
     if gpu() is None:
         raise UnsupportedGPU("what limits a kernel is measured on a GPU, with ncu")
-    rows = []
-    for name in rungs or RUNGS_WATCHED:
-        macros = best(name, size) or {}
-        values = _count(name, size, macros)
-        stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in STALLS}
-        row = {words: values.get(metric) for words, metric in METRICS.items()}
-        row["milliseconds"] = row["milliseconds"] / 1e6  # ncu's base unit is the nanosecond
-        found = {"rung": name, "size": list(size), "config": macros, **row, "stalls": stalls}
-        rows.append({**found, "analysis": analysis(found)})
-    return rows
+    return [limit(name, size) for name in rungs or watched()]
+
+
+def watched() -> list[str]:
+    """The rungs that are kernels and that this GPU runs."""
+    return [r.name for r in RUNGS.values() if r.path and r.exists and r.runs_on(gpu().arch)]
+
+
+def limit(name: str, size: tuple[int, int, int] = SIZE) -> dict:
+    """One row of `limits`."""
+    macros = dict(configuration(name, size).macros)
+    values = _count(name, size, macros)
+    stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in STALLS}
+    row = {words: values.get(metric) for words, metric in METRICS.items()}
+    row["milliseconds"] = row["milliseconds"] / 1e6  # ncu's base unit is the nanosecond
+    found = {"rung": name, "size": list(size), "config": macros, **row, "stalls": stalls}
+    return {**found, "analysis": analysis(found)}
 
 
 def analysis(row: dict) -> str:
     """What the counters of one row say limits the kernel: which part of the machine is fullest, and
     what a warp waits for between two instructions.
     """
-    parts = {words: row[metric] for metric, words in PARTS.items() if row[metric] is not None}
+    parts = {words: row[metric] for metric, words in PARTS.items() if row.get(metric) is not None}
     busy = sorted(parts.items(), key=lambda part: -part[1])
     waits = {WAITS[reason]: n for reason, n in row["stalls"].items() if reason in WAITS and n}
     issue = sum(clocks for clocks in row["stalls"].values() if clocks)
@@ -125,66 +137,71 @@ def run_twice(name: str, size: tuple[int, int, int], macros: dict) -> None:
     cupy.cuda.get_current_stream().synchronize()
 
 
-def sustained(rung: str | None, size: tuple[int, int, int] = SIZE) -> dict:
-    """A rung (None: cuBLAS on the same types as mma_multistage) in bursts, and without a pause for
-    `SUSTAINED_S` seconds: TFLOP/s of both, and the clock and power while it ran.
+def record_limits(
+    rungs: Iterable[str] | None = None, again: bool = False, seconds: float = math.inf
+) -> Path:
+    """Measure and store `results/limits-<gpu>.json`, after every rung; rungs that it holds at the
+    configuration of today are left as they are, unless `again`. Stops after about `seconds`.
     """
-    import cupy
-
-    if rung is None:
-        types = Types("float16")
-        M, N, K = size
-        launches = cublas_launches(matrices(types, ((M, K), (K, N), (M, N))), "float16")
-    else:
-        how = plan(rung, *size, best(rung, size))
-        launches = rung_launches(how, matrices(how.types, how.shapes()))
-    burst = measure({"it": launches})["it"]
-    watched: list[dict] = []
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(LOOK_EVERY_S):
-            watched.append(clocks())
-
-    watcher = threading.Thread(target=watch)
-    stream = cupy.cuda.get_current_stream()
-    count, start = 0, time.perf_counter()
-    watcher.start()
-    while time.perf_counter() - start < SUSTAINED_S:
-        for _ in range(QUEUED):
-            launches[count % len(launches)]()
-            count += 1
-        stream.synchronize()
-    seconds = time.perf_counter() - start
-    ended.set()
-    watcher.join()
-    M, N, K = size
-    return {
-        "rung": rung or "cublas",
-        "size": list(size),
-        "burst_tflops": round(burst.tflops(M, N, K), 1),
-        "sustained_tflops": round(2e-12 * M * N * K * count / seconds, 1),
-        "seconds": round(seconds, 2),
-        "watched": watched,
-    }
-
-
-def record_limits(rungs: Iterable[str] | None = None) -> Path:
-    """Measure and store `results/limits-<gpu>.json`."""
-    return store(
-        f"limits-{gpu().slug}",
-        f"{ncu.METHOD}, second launch; bursts and {SUSTAINED_S:.0f} s runs as measure.limits.sustained",
-        rows=limits(rungs),
-        sustained=[sustained(rung) for rung in ("warp_tiled", "mma_multistage", None)],
+    end = time.monotonic() + seconds
+    name = f"limits-{gpu().slug}"
+    path = FOLDER / f"{name}.json"
+    rows = (
+        {row["rung"]: row for row in json.loads(path.read_text())["rows"]} if path.exists() else {}
     )
+    for rung in rungs or watched():
+        config = dict(configuration(rung, SIZE).macros)
+        if not again and rows.get(rung, {}).get("config") == config:
+            continue
+        if time.monotonic() > end:
+            print(f"the time is over: {rung} and what follows it were not watched")
+            break
+        try:
+            rows[rung] = limit(rung)
+        except UnsupportedGPU as error:
+            print(f"{rung}: {error}", file=sys.stderr)
+            continue
+        ordered = sorted(rows.values(), key=lambda row: list(RUNGS).index(row["rung"]))
+        store(name, f"{ncu.METHOD}, second launch", rows=ordered)
+    return path
 
 
 def recorded_limits() -> dict:
-    """What `results/limits-*.json` holds: `rows`, `sustained`, and `label` to print beside them.
-    FileNotFoundError where nothing was recorded.
+    """What the recording of the book's GPU holds: `rows`; `sustained`, the long runs of `bench`; and
+    `label` to print beside them. FileNotFoundError where nothing was recorded.
     """
     stored = load("limits")
-    return {**stored, "label": label(stored)}
+    long_runs = stored.get("sustained") or _long_runs(slug(stored["machine"]["gpu"]))
+    return {**stored, "sustained": long_runs, "label": label(stored)}
+
+
+LONG_RUNS = ("warp_tiled", "mma_multistage", "wgmma_cluster", "cublas")
+
+
+def _long_runs(name: str) -> list[dict]:
+    """Bursts and long runs of some rungs at `SIZE`, from the sustained columns of `bench`'s rows."""
+    recording = recordings().get(name)
+    if recording is None:
+        return []
+    found = []
+    for row in recording.select(size=SIZE[0]):
+        fp16 = row["inputs"] == "float16" and row["output"] == "float32"
+        if (
+            row["rung"] in LONG_RUNS
+            and row.get("sustained_tflops")
+            and (fp16 or row["rung"] == "warp_tiled")
+        ):
+            look = {
+                "clocks.sm": 1000 * row["sustained_ghz"],
+                "clocks.max.sm": recording.machine["clock_mhz"],
+                "power.draw": row["sustained_watts"] or math.nan,
+                "power.limit": recording.machine.get("power_limit_w") or math.nan,
+            }
+            found.append({
+                "rung": row["rung"], "size": list(SIZE), "burst_tflops": row["tflops"],
+                "sustained_tflops": row["sustained_tflops"], "seconds": 2.0, "watched": [look],
+            })  # fmt: skip
+    return found
 
 
 if __name__ == "__main__":

@@ -26,8 +26,7 @@ from kernels.errors import UnsupportedGPU
 from kernels.launch import prepare_on_gpu
 from kernels.machine import clocks, gpu
 
-from .record import commit, describe
-from .results import FOLDER
+from .provenance import FOLDER, commit, describe, shown
 
 CUDA = Path(__file__).with_name("cuda")
 SHORT_S, LONG_S, SUSTAINED_S = 0.002, 0.1, 2.0
@@ -135,13 +134,29 @@ def record() -> Path:
     return path
 
 
+def programs(arch: int) -> list[tuple[Path, dict[str, int], str]]:
+    """Every source here with its macros and the architecture to compile it for, to be built beforehand."""
+    target = "90a" if arch == 90 else str(arch)
+    found = [(f"{loop.file}.cu", {"UNIT": loop.unit}) for loop in LOOPS if _has(loop, arch)]
+    found += [("latency.cu", {"WHAT": chain[0]}) for chain in CHAINS.values()]
+    found += [("bandwidth.cu", {"FROM": stream[0]}) for stream in STREAMS.values()]
+    return [
+        *((CUDA / name, macros, target) for name, macros in found),
+        (CUDA / "clock.cu", {}, str(arch)),
+    ]
+
+
+def _has(loop: Loop, arch: int) -> bool:
+    return arch >= loop.min_arch and (loop.file != "wgmma_rate" or arch == 90)
+
+
 def arithmetic() -> list[Row]:
     """TFLOP/s of every unit that this GPU has, for 2 ms, 100 ms and 2 s, and operations per clock and
     multiprocessor.
     """
     rows = []
     for loop in LOOPS:
-        if gpu().arch < loop.min_arch or (loop.file == "wgmma_rate" and gpu().arch != 90):
+        if not _has(loop, gpu().arch):
             continue
         run = _prepared(loop)
         run(64)
@@ -271,17 +286,25 @@ class Machine:
 
 @lru_cache
 def recorded(name: str = "") -> Machine | None:
-    """The recording whose file name contains `name`, the first of them; None when there is none."""
-    for path in sorted(FOLDER.glob("machine-*.json"), reverse=True):
-        if name in path.stem:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            rows = [Row(**row) for row in stored["rows"]]
-            return Machine(
-                stored["machine"]["gpu"],
-                stored["recorded"],
-                {(row.kind, row.name): row for row in rows},
-            )
-    return None
+    """The recording whose file name contains `name`, of the book's GPU where several do; None when
+    there is none.
+    """
+    files = {path.stem: path for path in FOLDER.glob("machine-*.json") if name in path.stem}
+    if not files:
+        return None
+    stored = json.loads(files[shown(files)].read_text(encoding="utf-8"))
+    rows = [Row(**row) for row in stored["rows"]]
+    return Machine(
+        stored["machine"]["gpu"],
+        stored["recorded"],
+        {(row.kind, row.name): row for row in rows},
+    )
+
+
+def rows_of(slug: str) -> Mapping[tuple[str, str], Row]:
+    """The rows measured on the GPU of this slug, by (kind, name); none where nobody measured there."""
+    found = recorded(f"machine-{slug}")
+    return found.rows if found else {}
 
 
 def _arch() -> str:

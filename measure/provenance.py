@@ -7,13 +7,14 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kernels.machine import clocks, gpu
 from kernels.nvrtc import compiler
 
 FOLDER = Path(__file__).resolve().parent.parent / "results"
+BOOK_GPUS = ("nvidia-h200", "nvidia-h100")  # the pages show the first of these that was recorded
 MEASURED = ("kernels", "measure")  # rooms whose changes make a recording another one
 
 
@@ -43,11 +44,19 @@ def store(
 
 
 def load(kind: str) -> dict:
-    """The first of `results/<kind>-*.json` by name. FileNotFoundError where there is none."""
-    files = sorted(FOLDER.glob(f"{kind}-*.json"))
+    """`results/<kind>-<gpu>.json` of the book's GPU, else the first by name. FileNotFoundError where
+    there is none.
+    """
+    files = {path.stem.removeprefix(f"{kind}-"): path for path in FOLDER.glob(f"{kind}-*.json")}
     if not files:
         raise FileNotFoundError(f"no results/{kind}-*.json: nothing was recorded")
-    return json.loads(files[0].read_text(encoding="utf-8"))
+    return json.loads(files[shown(files)].read_text(encoding="utf-8"))
+
+
+def shown(names: Iterable[str]) -> str:
+    """Which of these GPUs the book's pages show: the first of `BOOK_GPUS` that is among them."""
+    ordered = sorted(names)
+    return next((name for gpu in BOOK_GPUS for name in ordered if gpu in name), ordered[0])
 
 
 def label(stored: Mapping) -> str:

@@ -1,67 +1,150 @@
-"""Writes `results/<gpu>.json`: what `bench` measures, with its provenance."""
+"""Records what the pages show of a GPU, in parts that can be run one by one and again.
+
+    python -m measure record --compile-only --arch 90     # on any machine: fills the cache of builds
+    python -m measure record --part search --seconds 200  # on the GPU, in this order
+    python -m measure record --part bench --seconds 250
+
+Every part writes its file in `results/` as soon as it has a row, skips what the file holds already at
+today's configuration and commit of measuring (unless `again`), and stops when its seconds are over,
+naming what it left out. `$GEMM_BUILDS` names a folder of builds that travels.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import clocks, gpu
-from kernels.rungs import RUNGS, Rung, find
+from kernels.rungs import RUNGS, Rung, Types, find
+from kernels.settings import FILE, configuration, representative, types_of
 
-from .bench import bench
+from .bench import CUBLAS_TYPES
+from .progress import progress
 from .provenance import FOLDER, describe, store
-from .timing import METHOD
-from .tune import QUICK_LOOK, best, tune
+from .row import time_rung
+from .timing import METHOD, SAMPLES
+from .tune import Candidate, compiled, search, spaces, tasks
 
 SIZES = (1024, 2048, 4096, 8192)
+ORDER = (4096, 8192, 1024, 2048)  # what the pages show most comes first
 TUNED_AT = 4096
+SUSTAINED_AT = 4096
+SUSTAINED_S = 2.0
+SLOW_LIMIT_S = 1.5  # a rung whose samples take longer is not timed at that size
+KEY = ("rung", "m", "n", "k", "inputs", "output")
 
 
 def record(
-    rungs: Iterable[str] | None = None, sizes: Sequence[int] = SIZES, file: str | Path | None = None
+    rungs: Iterable[str] | None = None,
+    sizes: Sequence[int | tuple[int, int, int]] = ORDER,
+    file: str | Path | None = None,
+    seconds: float = float("inf"),
+    again: bool = False,
+    sustained_s: float = SUSTAINED_S,
 ) -> Path:
-    """Tune the ladder here where that has not been done, measure it and store it; rows of rungs or
-    sizes not measured now are kept. Returns the file's path.
-
-    The commit is `$GEMM_COMMIT`, else what git says. UnsupportedGPU without a GPU.
+    """Time the ladder here and store `results/<gpu>.json` after every row; rows that the file holds
+    at today's configuration are kept, and so are those of rungs and sizes not asked for. Returns the
+    file's path. UnsupportedGPU without a GPU.
     """
-    here = gpu()
-    if here is None:
-        raise UnsupportedGPU("recording needs an NVIDIA GPU and CuPy")
+    here = _here("recording")
     path = Path(file) if file else FOLDER / f"{here.slug}.json"
-    tune_missing(rungs)
-    before = clocks()
-    rows = bench(rungs, sizes, tuned=True)
-    machine = {**describe(), "clocks_before": before, "clocks_after": clocks()}
-    return store(path, METHOD, machine, rows=_merge(path, rows))
-
-
-def tune_missing(rungs: Iterable[str] | None) -> None:
-    """Tune every rung that declares a space and has no best setting yet on this GPU; all that was
-    tried goes to `results/tune-<gpu>.json`.
-    """
-    tried = []
-    for rung in map(find, rungs or RUNGS):
-        if not rung.space or not rung.exists or rung.min_arch > gpu().arch or best(rung, TUNED_AT):
+    machine = {**describe(), "clocks_before": clocks(), "power_limit_w": _power_limit()}
+    work = [
+        (rung, _triple(size), choice)
+        for size in sizes
+        for rung in map(find, rungs or RUNGS)
+        if rung.exists and rung.runs_on(here.arch)
+        for choice in (CUBLAS_TYPES if rung.name == "cublas" else [m for m, _ in types_of(rung)])
+    ]
+    library: dict = {}
+    start = time.monotonic()
+    for number, (rung, size, choice) in enumerate(work):
+        progress(number, len(work), f"{rung.name} {size[0]}")
+        if time.monotonic() - start > seconds:
+            print(
+                f"the {seconds:.0f} s are over: {len(work) - number} rows not timed, from {rung.name} {size}"
+            )
+            break
+        rows = _rows(path)
+        if not again and (is_there := _held(rows, rung, size, choice)):
+            progress(number, len(work), f"{is_there['rung']} is there")
             continue
-        tried += [_tried(rung, candidate) for candidate in tune(rung, TUNED_AT)]
-    if tried:
-        path = FOLDER / f"tune-{gpu().slug}.json"
-        names = {row["rung"] for row in tried}
-        kept = json.loads(path.read_text())["rows"] if path.exists() else []
-        store(
-            path,
-            f"{METHOD}; {QUICK_LOOK['samples']} samples and a pause of {QUICK_LOOK['pause_s']} s, "
-            "the best few again in full",
-            indent=None,
-            size=TUNED_AT,
-            rows=tried + [row for row in kept if row["rung"] not in names],
-        )
+        macros, types = (None, choice) if isinstance(choice, Types) else (choice, None)
+        try:
+            long_run = sustained_s if size == (SUSTAINED_AT,) * 3 else 0.0
+            row = time_rung(
+                rung, *size, macros, SAMPLES, types, SLOW_LIMIT_S * 5, long_run, library
+            )
+        except (UnsupportedGPU, TimeoutError, ValueError) as error:
+            print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
+            continue
+        finally:
+            _release()
+        store(path, METHOD, {**machine, "clocks_after": clocks()}, rows=_merge(path, [row]))
+    progress(len(work), len(work))
+    return path
 
 
-def _tried(rung: Rung, candidate) -> dict:
+def record_search(
+    rungs: Iterable[str] | None = None,
+    seconds: float = 300.0,
+    again: bool = False,
+    jobs: int | None = None,
+) -> Path:
+    """Search every rung's space here into `results/settings.json`; all that was tried at 4096 goes to
+    `results/tune-<gpu>.json`. UnsupportedGPU without a GPU.
+    """
+    here = _here("a search")
+    path = FOLDER / f"tune-{here.slug}.json"
+
+    def keep(rung: Rung, size: tuple[int, int, int], candidates: Sequence[Candidate]) -> None:
+        if size != (TUNED_AT,) * 3 or rung.types(candidates[0].macros) != rung.types():
+            return
+        kept = [row for row in _rows(path) if row["rung"] != rung.name]
+        method = f"{METHOD}; of most settings a quick look only: see measure.tune"
+        rows = kept + [_tried(rung, candidate) for candidate in candidates]
+        store(path, method, indent=None, size=TUNED_AT, rows=rows)
+
+    return search(rungs, seconds=seconds, file=FILE, again=again, jobs=jobs, keep=keep)
+
+
+def compile_all(
+    rungs: Iterable[str] | None = None,
+    arch: int | str | None = None,
+    jobs: int | None = None,
+    space: bool = True,
+    seconds: float = float("inf"),
+) -> int:
+    """Compile what the parts need on this architecture into the cache: every row's configurations and
+    the loops of `measure/cuda`, then (with `space`) all that a search tries. Returns how many builds
+    there were; needs no GPU.
+    """
+    from kernels.build import build, normal_arch
+
+    from .machine import programs
+
+    arch = normal_arch(arch)
+    for path, macros, target in programs(int(arch.rstrip("af"))):
+        build(path, macros, arch=target)
+    there = [r for r in map(find, rungs or RUNGS) if r.path and r.exists and r.runs_on(arch)]
+    wanted = [
+        (rung, dict(configuration(rung, size, arch, macros).macros))
+        for rung in there
+        for macros, _ in types_of(rung)
+        for size in (*SIZES, *(representative(f"{n} skinny") for n in SIZES))
+    ]
+    if space:
+        wanted += spaces(tasks(rungs, arch))
+    unique = {(rung.name, *sorted(macros.items())): (rung, macros) for rung, macros in wanted}
+    compiled(list(unique.values()), arch, jobs, seconds)
+    return len(unique)
+
+
+def _tried(rung: Rung, candidate: Candidate) -> dict:
     report = candidate.build.reports[rung.entry] if candidate.build else None
     held = candidate.occupancy
     return {
@@ -78,14 +161,125 @@ def _tried(rung: Rung, candidate) -> dict:
     }
 
 
-KEY = ("rung", "m", "n", "k", "inputs", "output")
+def _held(rows: Iterable[Mapping], rung: Rung, size, choice) -> Mapping | None:
+    """The stored row of this rung, size and type, if it was timed at today's configuration."""
+    types = choice if isinstance(choice, Types) else rung.types(choice)
+    for row in rows:
+        if tuple(row[k] for k in KEY) == (rung.name, *size, types.inputs, types.output):
+            if rung.machine != "any":
+                return row if "clock_ghz" in row or rung.machine == "cpu" else None
+            config = configuration(rung, size, macros=choice).macros
+            return row if row["config"] == dict(config) and "clock_ghz" in row else None
+    return None
 
 
 def _merge(path: Path, rows: list[dict]) -> list[dict]:
-    """New rows, and the stored ones of what was not measured again."""
+    """New rows, and the stored ones of what was not measured again, in the ladder's order."""
+    new = {tuple(row[k] for k in KEY): row for row in rows}
+    old = {tuple(row[k] for k in KEY): row for row in _rows(path)}
+    names = list(RUNGS)
+
+    def place(row: Mapping) -> tuple:
+        rung = names.index(row["rung"]) if row["rung"] in names else len(names)
+        return row["m"] * row["n"] * row["k"], row["m"], rung
+
+    return sorted((old | new).values(), key=place)
+
+
+def _rows(path: Path) -> list[dict]:
     try:
-        stored = json.loads(path.read_text())["rows"]
+        return json.loads(path.read_text(encoding="utf-8"))["rows"]
     except (OSError, ValueError, KeyError):
-        return rows
-    new = {tuple(row[k] for k in KEY) for row in rows}
-    return rows + [row for row in stored if tuple(row[k] for k in KEY) not in new]
+        return []
+
+
+def _here(what: str):
+    here = gpu()
+    if here is None:
+        raise UnsupportedGPU(f"{what} needs an NVIDIA GPU and CuPy")
+    return here
+
+
+def _power_limit() -> float | None:
+    limit = clocks().get("power.limit")
+    return float(limit) if limit else None
+
+
+def _triple(size) -> tuple[int, int, int]:
+    return (size, size, size) if isinstance(size, int) else tuple(size)
+
+
+def _release() -> None:
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _part_machine(options) -> object:
+    from .machine import record as measured
+
+    return measured()
+
+
+def _part_compare(options) -> object:
+    from .compare import record_comparison
+
+    return record_comparison(options.rungs or None, options.seconds, options.again)
+
+
+def _part_limits(options) -> object:
+    from .limits import record_limits
+
+    return record_limits(options.rungs or None, options.again, options.seconds)
+
+
+def _part_sanitize(options) -> object:
+    from .sanitize import record_findings
+
+    return record_findings(options.rungs or None)
+
+
+def _part(module: str, name: str = "record") -> Callable:
+    def run(options) -> object:
+        import importlib
+
+        return getattr(importlib.import_module(f"measure.{module}"), name)()
+
+    return run
+
+
+# In order of what the pages need most; each is one call of `python -m measure record --part NAME`.
+PARTS: Mapping[str, Callable] = {
+    "search": lambda o: record_search(o.rungs or None, o.seconds, o.again, o.jobs),
+    "bench": lambda o: record(o.rungs or None, o.size or ORDER, o.json, o.seconds, o.again),
+    "machine": _part_machine,
+    "limits": _part_limits,
+    "compare": _part_compare,
+    "sanitize": _part_sanitize,
+    "first-call": _part("first_call"),
+    "torch": _part("with_torch"),
+    "shared-clocks": _part("shared_clocks"),
+    "small-tiles": _part("small_tiles"),
+}
+
+
+def run_parts(options) -> list[str]:
+    """The parts that the command line names, or all, one after another; a part that cannot run here
+    says why, and the next one runs. Returns the names of those that could not.
+    """
+    failed = []
+    names = options.part or list(PARTS)
+    end = time.monotonic() + options.seconds
+    for name in names:
+        options.seconds = end - time.monotonic()
+        if options.seconds <= 0:
+            print(f"{name}: not begun, the time is over")
+            failed.append(name)
+            continue
+        start = time.monotonic()
+        try:
+            print(f"{name}: {PARTS[name](options)}, {time.monotonic() - start:.0f} s", flush=True)
+        except (UnsupportedGPU, ValueError, OSError, ImportError, RuntimeError) as error:
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+            failed.append(name)
+    return failed

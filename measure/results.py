@@ -8,24 +8,22 @@ from dataclasses import dataclass
 
 from kernels.machine import Peak, peak
 
-from .provenance import FOLDER
+from . import machine
+from .provenance import FOLDER, shown
 
-PREFERRED = "nvidia-h100"
-OTHER = (
-    "compare-",
-    "first-call-",
-    "limits-",
-    "sanitizer-",
-    "tune-",
-)  # files that hold no times of rungs
-# Measured with register-only loops on this card; what a kernel could reach if nothing but
-# arithmetic took time.
-CEILINGS = {"nvidia-h100-80gb-hbm3": {"float32": 56.0, "tf32": 332.0, "float16": 638.0}}
+# Name of a loop in `measure.machine` that bounds what kernels with these inputs can do. mma.sync and
+# wgmma have limits of their own.
+LOOPS = {"float32": "ffma", "tf32": "mma tf32", "float16": "mma f16", "bfloat16": "mma bf16"}
+WGMMA_LOOPS = {"tf32": "wgmma tf32", "float16": "wgmma f16", "bfloat16": "wgmma bf16"}
+WGMMA_LOOPS |= {"float8_e4m3fn": "wgmma e4m3", "int8": "wgmma s8"}
+# What loops of July 2026 gave on this card, TFLOP/s. They are not in the repository, and no recording
+# of this card by `python -m measure machine` is.
+EARLIER = {"nvidia-h100-80gb-hbm3": {"float32": 56.0, "tf32": 332.0, "float16": 638.0}}
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One results file. `rows` are as `measure.timing.time_rung` gives them."""
+    """One results file. `rows` are as `measure.row.time_rung` gives them."""
 
     name: str
     machine: Mapping
@@ -50,8 +48,21 @@ class Recording:
 
     @property
     def ceilings(self) -> Mapping[str, float]:
-        """Measured arithmetic limits in TFLOP/s by input format, empty where nobody measured."""
-        return CEILINGS.get(self.name, {})
+        """What a loop of nothing but arithmetic reaches, in TFLOP/s by input format: FFMA for float32,
+        mma.sync for the others, for 2 ms, from `results/machine-<gpu>.json`. Empty where nobody
+        measured.
+        """
+        return self._measured(LOOPS) or EARLIER.get(self.name, {})
+
+    @property
+    def wgmma_ceilings(self) -> Mapping[str, float]:
+        """The same of wgmma, where the GPU has it and it was measured."""
+        return self._measured(WGMMA_LOOPS)
+
+    def _measured(self, loops: Mapping[str, str]) -> dict[str, float]:
+        rows = machine.rows_of(self.name)
+        found = {kind: rows.get(("arithmetic", f"{name}, 2 ms")) for kind, name in loops.items()}
+        return {kind: row.value for kind, row in found.items() if row}
 
     def select(self, rung: str | None = None, size: int | None = None, **columns) -> list[Mapping]:
         """Rows of this rung, at this square size, whose other columns (`inputs="tf32"` ...) are as
@@ -69,24 +80,22 @@ def recordings() -> dict[str, Recording]:
     found = {}
     for path in sorted(FOLDER.glob("*.json")):
         stored = json.loads(path.read_text())
-        if path.name.startswith(OTHER) or "rows" not in stored:
-            continue
+        if not {"ms_median", "rung"} <= set(next(iter(stored.get("rows", ())), ())):
+            continue  # holds no times of rungs
         fields = {key: stored.get(key, "") for key in ("machine", "recorded", "commit", "method")}
         found[path.stem] = Recording(path.stem, **fields, rows=tuple(stored["rows"]))
     return found
 
 
 def recorded(gpu: str | None = None) -> Recording:
-    """The recording of this GPU (any part of its file name), or of an H100 if there is one.
+    """The recording of this GPU (any part of its file name), or of the one that the book shows.
 
     FileNotFoundError names the recordings there are.
     """
     found = recordings()
-    for name, recording in found.items():
-        if (gpu or PREFERRED).lower() in name:
-            return recording
-    if gpu is None and found:
-        return next(iter(found.values()))
+    matching = [name for name in found if (gpu or "").lower() in name]
+    if matching:
+        return found[shown(matching)]
     raise FileNotFoundError(
         f"no recording of {gpu or 'any GPU'}; there are: {', '.join(found) or 'none'}"
     )

@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernels.build import DEFAULT_ARCH, build
+from kernels.build import build
 from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm
 from kernels.machine import gpu
 from kernels.rungs import RUNGS, find
+from kernels.settings import configuration
 from kernels.table import table
 
 from .ncu import environment
@@ -26,6 +27,7 @@ from .provenance import FOLDER, label, load, store
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
 SIZE = (129, 127, 70)
+TIMED_AT = 4096  # at whose configuration a rung is run
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def sanitize(rungs: Iterable[str] | None = None) -> list[Finding]:
     """
     if gpu() is None or shutil.which("compute-sanitizer") is None:
         raise UnsupportedGPU("needs an NVIDIA GPU and compute-sanitizer")
-    names = list(rungs or (n for n, r in RUNGS.items() if r.path is not None))
+    there = (n for n, r in RUNGS.items() if r.path and r.exists and r.runs_on(gpu().arch))
+    names = list(rungs or there)
     findings = []
     said_here = {name: emulated(name) for name in names}
     for tool in TOOLS:
@@ -100,7 +103,7 @@ def emulated(kernel: str) -> str:
 
     try:
         trace = _launch(kernel, "emulator").trace
-    except emulator.ExecutionError as error:
+    except (emulator.ExecutionError, emulator.PtxError, TypeError) as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return f"{len(trace.hazards)} hazards; {trace.hazards[0]}" if trace.hazards else ""
 
@@ -108,8 +111,9 @@ def emulated(kernel: str) -> str:
 def _launch(kernel: str, machine: str):
     mistake = next((m for m in MISTAKES if m.label == kernel), None)
     rung = find(mistake.rung if mistake else kernel)
-    arch = gpu().arch if machine == "gpu" else DEFAULT_ARCH
-    macros = rung.resolve(dict(mistake.macros) if mistake else None, arch)
+    arch = gpu().arch if machine == "gpu" else max(80, rung.min_arch)
+    given = dict(mistake.macros) if mistake else None
+    macros = dict(configuration(rung, TIMED_AT, arch, given, defaults=mistake is not None).macros)
     built = None
     if mistake and mistake.right:
         text = rung.path.read_text()
@@ -177,13 +181,13 @@ def format_findings(findings: Iterable[Finding]) -> str:
     return table(["kernel", "tool", "GPU reports", " first", " emulator"], rows, left=2)
 
 
-def record_findings() -> Path:
+def record_findings(rungs: Iterable[str] | None = None) -> Path:
     """Measure and store `results/sanitizer-<gpu>.json`."""
     return store(
         f"sanitizer-{gpu().slug}",
         f"compute-sanitizer, M x N x K = {'x'.join(map(str, SIZE))}; "
-        f"emulator: sanitizer on, PTX for sm_{DEFAULT_ARCH}",
-        rows=[asdict(finding) for finding in sanitize()],
+        "emulator: sanitizer on, PTX for sm_80",
+        rows=[asdict(finding) for finding in sanitize(rungs)],
     )
 
 

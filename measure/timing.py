@@ -20,13 +20,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kernels import cublas
-from kernels.accuracy import accuracy
-from kernels.errors import UnsupportedGPU
-from kernels.gemm import Plan, plan
+from kernels.formats import encode
+from kernels.gemm import Plan
 from kernels.launch import prepare_on_gpu
 from kernels.machine import gpu
-from kernels.rungs import Rung, Types, find
+from kernels.rungs import Types
 
 SAMPLES = 25
 GROUP_MS = 0.2
@@ -38,9 +39,12 @@ METHOD = (
     "device events around groups of launches filling at least 0.2 ms, queued without waiting, in bursts of about 20 ms "
     "after a pause of 0.1 s (too short for the power limit), each of one kernel alone, the first launch of a burst not "
     "counted, 10 ms of warm-up before the first; uniform random inputs in [-1, 1), matrices rotated over more than "
-    "twice L2, median of 25 samples, cuBLAS taking turns with the rung in the same run with the same input, "
-    "accumulator and output types; alpha 1, beta 0; padding and allocation not timed; tunable rungs at the setting "
-    "that `tune` found best for the size class"
+    "twice L2, median of 25 samples; cuBLAS in the same run, once per size, types and layout, on the caller's sizes "
+    "(never padded ones) in the rung's layout, and in its best layout where that is another; alpha 1, beta 0; "
+    "allocation not timed; padding and transposed copies not in ms_median, but in ms_with_padding and "
+    "ms_with_transpose; every rung at the configuration of results/settings.json for its size; clock_ghz from clock64 "
+    "over globaltimer, read by a sleeping warp beside a burst of its own; sustained columns: the last half of a run of "
+    "2 s without a pause, with its clock, and the highest power that nvidia-smi reported"
 )
 
 Launch = Callable[[], None]
@@ -62,7 +66,11 @@ class Timing:
 
 
 def measure(
-    competitors: Mapping[str, Sequence[Launch]], samples: int = SAMPLES, pause_s: float = PAUSE_S
+    competitors: Mapping[str, Sequence[Launch]],
+    samples: int = SAMPLES,
+    pause_s: float = PAUSE_S,
+    warm_up_ms: float = WARM_UP_MS,
+    group_ms: float = GROUP_MS,
 ) -> dict[str, Timing]:
     """Time launches on the GPU, in bursts after pauses. Each competitor gives the same launch on
     several sets of matrices, used in turn.
@@ -76,10 +84,10 @@ def measure(
     for name, launches in competitors.items():
         launches[0]()
         estimate = _estimate(launches, start, end)
-        for i in range(min(MOST_WARM_UPS, math.ceil(WARM_UP_MS / len(competitors) / estimate))):
+        for i in range(min(MOST_WARM_UPS, math.ceil(warm_up_ms / len(competitors) / estimate))):
             launches[i % len(launches)]()
         estimate = _estimate(launches, start, end)
-        repeats[name] = min(MOST_IN_A_GROUP, max(1, math.ceil(GROUP_MS / estimate)))
+        repeats[name] = min(MOST_IN_A_GROUP, max(1, math.ceil(group_ms / estimate)))
         round_ms[name] = estimate * repeats[name]
 
     events: dict[str, list] = {name: [] for name in competitors}
@@ -130,9 +138,9 @@ def matrices(
     import cupy
 
     dtypes = (types.input_dtype, types.input_dtype, types.output_dtype)
+    formats = (types.inputs, types.inputs, types.output)
     size = sum(
-        rows * cols * (2 if d == "float16" else 4)
-        for (rows, cols), d in zip(shapes, dtypes, strict=True)
+        rows * cols * np.dtype(d).itemsize for (rows, cols), d in zip(shapes, dtypes, strict=True)
     )
     if sets is None:
         free = cupy.cuda.runtime.memGetInfo()[0]
@@ -141,16 +149,18 @@ def matrices(
     rng = cupy.random.default_rng(seed)
     return [
         tuple(
-            (2 * rng.random(shape, dtype=cupy.float32) - 1).astype(dtype)
-            for shape, dtype in zip(shapes, dtypes, strict=True)
+            encode(2 * rng.random(shape, dtype=cupy.float32) - 1, name)
+            for shape, name in zip(shapes, formats, strict=True)
         )
         for _ in range(sets)
     ]
 
 
-def cublas_launches(sets: Sequence[tuple], inputs: str, a_major: str = "K") -> list[Launch]:
+def cublas_launches(
+    sets: Sequence[tuple], types: Types, a_major: str = "K", b_major: str = "N"
+) -> list[Launch]:
     """cuBLAS on each set of matrices."""
-    return [cublas.call(A, B, C, inputs=inputs, a_major=a_major) for A, B, C in sets]
+    return [cublas.call(A, B, C, 1.0, 0.0, types, a_major, b_major) for A, B, C in sets]
 
 
 def rung_launches(how: Plan, sets: Sequence[tuple]) -> list[Launch]:
@@ -166,122 +176,3 @@ def rung_launches(how: Plan, sets: Sequence[tuple]) -> list[Launch]:
         )
         for A, B, C in sets
     ]
-
-
-def time_rung(
-    rung: str | Rung,
-    M: int,
-    N: int,
-    K: int,
-    macros: Mapping[str, int] | None = None,
-    samples: int = SAMPLES,
-    types: Types | None = None,
-    limit_s: float = 20.0,
-) -> dict:
-    """One row of `results/`: this rung against cuBLAS at one size, on this machine's GPU.
-
-    `types` is for the rung `cublas` alone, whose formats are the caller's choice. UnsupportedGPU
-    when the GPU is absent or cannot run the rung; TimeoutError when `samples` would take longer
-    than `limit_s`.
-    """
-    if gpu() is None:
-        raise UnsupportedGPU("timing needs an NVIDIA GPU and CuPy")
-    rung = find(rung)
-    if rung.machine == "cpu":
-        return _time_cpu(M, N, K)
-    if rung.name == "cublas":
-        types = types or Types()
-        sets = matrices(types, ((M, K), (K, N), (M, N)))
-        timing = measure({"cublas": cublas_launches(sets, types.inputs)}, samples)["cublas"]
-        return _row(rung, (M, N, K), types, timing, timing, _error(sets[0], types, "K"), {})
-    how = plan(rung, M, N, K, macros)
-    types = how.types
-    sets = matrices(types, how.shapes())
-    launches = rung_launches(how, sets)
-    _check_duration(launches[0], samples, limit_s)
-    competitors = {
-        "rung": launches,
-        "cublas": cublas_launches(sets, types.inputs, rung.a_major),
-    }
-    # cuBLAS last used the matrices; run the rung once more before its result is read.
-    timings = measure(competitors, samples)
-    sets[0][2].fill(float("nan"))
-    launches[0]()
-    error = _error(sets[0], types, rung.a_major)
-    return _row(rung, (M, N, K), types, timings["rung"], timings["cublas"], error, dict(how.macros))
-
-
-def _check_duration(launch: Launch, samples: int, limit_s: float) -> None:
-    import cupy
-
-    launch()
-    cupy.cuda.get_current_stream().synchronize()
-    start = time.perf_counter()
-    launch()
-    cupy.cuda.get_current_stream().synchronize()
-    seconds = time.perf_counter() - start
-    if seconds * samples > limit_s:
-        raise TimeoutError(
-            f"one launch takes {seconds:.2g} s: {samples} samples exceed {limit_s:.0f} s"
-        )
-
-
-def _error(matrices: tuple, types: Types, a_major: str) -> float | None:
-    """Largest error over (|A||B|)_ij against float64; None where memory is short."""
-    import cupy
-
-    A, B, C = matrices
-    if a_major == "M":
-        A = A.T
-    wide = 8 * (A.size + B.size + C.size)
-    if cupy.cuda.runtime.memGetInfo()[0] < 6 * wide:
-        return None
-    return accuracy(C, A, B, None, 1.0, 0.0, types).relative
-
-
-def _row(rung: Rung, size, types: Types, timing: Timing, library: Timing, error, config) -> dict:
-    M, N, K = size
-    return {
-        "rung": rung.name,
-        "m": M,
-        "n": N,
-        "k": K,
-        "inputs": types.inputs,
-        "accumulator": types.accumulator,
-        "output": types.output,
-        "ms_median": round(timing.median, 6),
-        "ms_min": round(min(timing.samples), 6),
-        "ms_max": round(max(timing.samples), 6),
-        "tflops": round(timing.tflops(M, N, K), 4),
-        "cublas_ms": round(library.median, 6),
-        "ratio_to_cublas": round(library.median / timing.median, 5),
-        "relative_error": error,
-        "config": config,
-    }
-
-
-def _time_cpu(M: int, N: int, K: int, samples: int = 5) -> dict:
-    """NumPy's BLAS on this machine's cores, wall time."""
-    import os
-
-    from kernels import cpu
-    from kernels.check import random_inputs
-
-    A, B, _ = random_inputs(Types(), M, N, K)
-    taken = []
-    for _ in range(samples + 1):
-        start = time.perf_counter()
-        result = cpu.blas(A, B)
-        taken.append(1e3 * (time.perf_counter() - start))
-    timing = Timing(tuple(taken[1:]))
-    error = accuracy(result, A, B, None, 1.0, 0.0, Types()).relative
-    row = _row(
-        find("cpu"),
-        (M, N, K),
-        Types(),
-        timing,
-        timing,
-        error,
-        {"way": "blas", "cores": os.cpu_count()},
-    )
-    return {**row, "cublas_ms": None, "ratio_to_cublas": None}

@@ -1,41 +1,63 @@
-"""Searches a rung's space of tiles, warps and stages: compile all, drop what cannot run well,
-check, time, remember.
+"""Searches a rung's space of tiles, warps and stages: compile all, drop what cannot run well, time by
+successive halving, check the best, remember.
+
+A search is frugal with the GPU: everything is compiled before, in every core; each setting gets one
+launch, the better ones a few samples, the best few a measurement like `bench`'s (K. Jamieson and A.
+Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016).
+Macros that only order the work (`Rung.late`) are tried on the best tiles. What a time budget leaves
+out is said, not lost.
 """
 
 from __future__ import annotations
 
 import datetime
 import itertools
-import json
 import math
 import multiprocessing
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kernels.build import Build, build, cache_folder, check_arch, normal_arch
+from kernels import settings as known
+from kernels.build import Build, build, check_arch, normal_arch
 from kernels.check import SCALARS, check_one, edge_sizes
 from kernels.errors import BuildError, UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu
 from kernels.occupancy import LIMITS, Occupancy, occupancy
-from kernels.rungs import RUNGS, Rung, Types, find
+from kernels.rungs import H100_SMS, RUNGS, Rung, find
+from kernels.settings import Setting, representative, size_class
 from kernels.table import table
 
 from .progress import progress
-from .provenance import FOLDER as RESULTS
+from .provenance import commit
 from .timing import matrices, measure, rung_launches
 
-AWKWARD = 3  # of `edge_sizes`: a row above the block tile, a column and a k below
-QUICK_LOOK = {"samples": 10, "pause_s": 0.05}  # at every candidate; the finalists are timed in full
-FINALISTS = 6
+LOOK_SAMPLES, SECOND_SAMPLES = 2, 6
+SECOND, FINALISTS = 12, 4  # settings that get a second look, and a full measurement
+LEADERS = 2  # tiles that the macros of `late` are tried on
+SHARED = 12  # of the best tiles of one search that another one, alike, begins with
+SLOW = 3.0  # times the best so far: one launch says enough
+CLASSES = (
+    "4096",
+    "8192",
+    "2048",
+    "1024",
+    "4096 skinny",
+    "1024 skinny",
+    "8192 skinny",
+    "2048 skinny",
+)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting of a rung. `dropped` says why it was not timed; `ms` is None without a GPU."""
+    """One setting of a rung. `dropped` says why it was not timed to the end; `ms` is None where no
+    launch was timed.
+    """
 
     macros: Mapping[str, int]
     build: Build | None = field(default=None, repr=False)
@@ -45,18 +67,46 @@ class Candidate:
     dropped: str = ""
     ms: float | None = None
     tflops: float | None = None
+    checked: bool = False  # right at an awkward size, and timed in full
 
 
 def settings(rung: str | Rung, fixed: Mapping[str, int] | None = None) -> list[dict[str, int]]:
-    """The rung's space as complete macro settings, those that `valid` refuses left out."""
+    """The rung's space as complete macro settings, those that `valid` refuses left out; macros of
+    `late` have one value each, the row's.
+    """
     rung = find(rung)
-    names = [name for name in rung.space if name not in (fixed or {})]
+    return _product(rung, [name for name in rung.space if name not in rung.late], fixed or {})
+
+
+def late_settings(rung: str | Rung, macros: Mapping[str, int]) -> list[dict[str, int]]:
+    """The settings that share these tiles and differ in the macros of `late`."""
+    rung = find(rung)
+    tiles = {name: value for name, value in macros.items() if name not in rung.late}
+    return _product(rung, rung.late, tiles) if rung.late else []
+
+
+def _product(rung: Rung, names: Sequence[str], fixed: Mapping[str, int]) -> list[dict[str, int]]:
+    names = [name for name in names if name not in fixed]
     found = []
-    for values in itertools.product(*(rung.space[name] for name in names)):
-        macros = rung.resolve({**dict(zip(names, values, strict=True)), **(fixed or {})})
-        if rung.valid(**macros):
+    for values in itertools.product(*(_values(rung, name) for name in names)):
+        macros = rung.resolve({**dict(zip(names, values, strict=True)), **fixed})
+        if _makes_sense(rung, macros):
             found.append(macros)
     return found
+
+
+def _makes_sense(rung: Rung, macros: Mapping[str, int]) -> bool:
+    try:
+        rung.check_needs(macros)
+        return rung.valid(**macros)
+    except (ValueError, ZeroDivisionError):  # warp tiles wider than the block's leave no threads
+        return False
+
+
+def _values(rung: Rung, name: str) -> tuple[int, ...]:
+    """What may be tried of a macro; BLOCKS counts per multiprocessor in the row."""
+    sms = (gpu().sms if gpu() else H100_SMS) if name == "BLOCKS" else 1
+    return tuple(sms * value for value in rung.space[name])
 
 
 def tune(
@@ -68,14 +118,18 @@ def tune(
     limit: int | None = None,
     show: bool = True,
     remember: bool = True,
+    seconds: float = math.inf,
+    file: Path | None = None,
 ) -> list[Candidate]:
     """Every setting in `rung.space`, best first; prints the table of them.
 
     Compiles in `jobs` processes. Settings that do not compile, spill, or need more shared memory or
-    registers than a block may have are dropped. With a GPU the others are checked at an awkward
-    size and timed at `size`, and the best is remembered for this GPU, rung, types and size class
-    (`best` gives it back), unless `remember` is False. Without one they are ordered by occupancy. `limit` stops after that many
-    settings. ValueError when the rung declares no space.
+    registers than a block may have are dropped. With a GPU the others are timed at `size` for at most
+    `seconds`, the best are checked at an awkward size, and the winner is remembered (unless
+    `remember` is False) for this GPU's generation, the rung, its types and the size's class, in
+    `file` or else the user's own; `kernels.settings` gives it to everybody. Without a GPU they are
+    ordered by occupancy. `limit` stops after that many settings. ValueError when the rung declares
+    no space.
     """
     rung = find(rung)
     if not rung.space:
@@ -88,38 +142,176 @@ def tune(
         raise ValueError(f"size {size}: M, N and K are at least 1")
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs {jobs}: compiling takes at least 1 process")
-    candidates = _compiled(rung, settings(rung, fixed)[:limit], arch, jobs)
+    if not seconds > 0:
+        raise ValueError(f"seconds {seconds}: a search takes more than none")
+    candidates = compiled([(rung, macros) for macros in settings(rung, fixed)[:limit]], arch, jobs)[
+        rung.name
+    ]
     if gpu() is not None:
-        candidates = _finals(rung, _timed(rung, candidates, size), size)
+        candidates = timed(rung, candidates, size, seconds, arch)
         if remember:
-            _remember(rung, candidates, size)
+            _remember(rung, candidates, size, file)
     candidates.sort(key=_order)
     if show:
         print(format_candidates(rung, candidates, arch, size))
     return candidates
 
 
+@dataclass(frozen=True)
+class Task:
+    """One search: a rung in one choice of number formats (`formats`: the macros that choose them)."""
+
+    rung: Rung
+    formats: Mapping[str, int]
+
+    @property
+    def types(self) -> str:
+        return str(self.rung.types(self.formats))
+
+
+def tasks(rungs: Iterable[str] | None = None, arch: int | str | None = None) -> list[Task]:
+    """What there is to search on an architecture: every rung with a space, in each of its types."""
+    arch = int(normal_arch(arch).rstrip("af"))
+    there = [find(name) for name in rungs or RUNGS]
+    there = [rung for rung in there if rung.space and rung.exists and rung.runs_on(arch)]
+    return [Task(rung, formats) for rung in there for formats, _ in known.types_of(rung)]
+
+
+def spaces(found: Iterable[Task]) -> list[tuple[Rung, dict[str, int]]]:
+    """Every setting that these searches compile before they time. Other number formats than the row's
+    take the best of its tiles, so only few of theirs are compiled, as they are known.
+    """
+    return [
+        (task.rung, macros)
+        for task in found
+        if task.rung.types(task.formats) == task.rung.types()
+        for macros in settings(task.rung, task.formats)
+    ]
+
+
+def search(
+    rungs: Iterable[str] | None = None,
+    classes: Sequence[str] = CLASSES,
+    seconds: float = 300.0,
+    file: Path | None = None,
+    again: bool = False,
+    jobs: int | None = None,
+    keep: Callable[[Rung, tuple[int, int, int], Sequence[Candidate]], None] | None = None,
+) -> Path:
+    """Search every rung, type and class on this GPU within `seconds`; what is found is stored after
+    each. A class that was searched on a GPU of this name is left as it is, unless `again`.
+
+    The budget is shared out evenly among what is left. Classes come in the order given, so that what
+    does not fit in the time is the last. `keep` is given the rung, the size and all candidates of
+    each search. UnsupportedGPU without a GPU.
+    """
+    here = gpu()
+    if here is None:
+        raise UnsupportedGPU("a search times kernels on a GPU")
+    file = file or known.local_file()
+    done = set() if again else {
+        (one.rung, one.types, one.size_class) for one in known.settings() if one.gpu == here.name
+    }  # fmt: skip
+    work = [
+        (task, name)
+        for name in classes
+        for task in tasks(rungs)
+        if (task.rung.name, task.types, name) not in done
+    ]
+    end = time.monotonic() + seconds
+    arch = normal_arch()
+    rungs_there = {task.rung.name: Task(task.rung, {}) for task, _ in work}
+    builds = compiled(spaces(rungs_there.values()), arch, jobs, seconds / 2)
+    best: dict[tuple[str, str, str], list[Candidate]] = {}
+    for number, (task, name) in enumerate(work):
+        left = end - time.monotonic()
+        progress(number, len(work), f"searching {task.rung.name} {name}")
+        if left <= 0:
+            first = f"{task.rung.name} {name}"
+            print(
+                f"the {seconds:.0f} s are over: {len(work) - number} searches not begun, from {first}"
+            )
+            break
+        space = _space(task, name, builds, best, arch, jobs)
+        share = left / (len(work) - number)
+        size = representative(name)
+        try:
+            found = timed(task.rung, space, size, 2 * share, arch)
+        except (UnsupportedGPU, ValueError) as error:
+            print(f"{task.rung.name} {name}: skipped, {error}")
+            continue
+        ranked = sorted(found, key=_order)
+        best[task.rung.name, task.types, name] = [
+            replace(c, ms=None, checked=False) for c in ranked if not c.dropped
+        ][:SHARED]
+        _remember(task.rung, found, size, file)
+        if keep:
+            keep(task.rung, size, ranked)
+    progress(len(work), len(work))
+    return file
+
+
+def _space(task: Task, name: str, builds, best, arch: str, jobs: int | None) -> list[Candidate]:
+    """The candidates of one search: the rung's space; at 8192, where the same tiles fill the machine,
+    the best of 4096; for other number formats than the row's, those that were best in the row's.
+    """
+    rung = task.rung
+    if name == "8192" and (found := best.get((rung.name, task.types, "4096"))):
+        return found
+    if rung.types(task.formats) == rung.types():
+        return builds[rung.name]
+    like = best.get((rung.name, str(rung.types()), name)) or builds.get(rung.name, [])[:SHARED]
+    tiles = [{n: c.macros[n] for n in rung.space} | dict(task.formats) for c in like]
+    return compiled([(rung, rung.resolve(macros)) for macros in tiles], arch, jobs).get(
+        rung.name, []
+    )
+
+
 def _order(candidate: Candidate):
     return (
         bool(candidate.dropped),
-        candidate.ms if candidate.ms is not None else 0.0,
+        not candidate.checked,
+        candidate.ms if candidate.ms is not None else math.inf if gpu() else 0.0,
         -(candidate.occupancy.fraction if candidate.occupancy else 0),
     )
 
 
-def _compiled(rung: Rung, space: list[dict], arch: str, jobs: int | None) -> list[Candidate]:
+def compiled(
+    space: Sequence[tuple[Rung, dict]],
+    arch: str,
+    jobs: int | None = None,
+    seconds: float = math.inf,
+) -> dict[str, list[Candidate]]:
+    """{rung: its candidates}, compiled for `arch` in `jobs` processes, in the order of `space`; what
+    is not compiled after `seconds` is dropped, with the reason.
+    """
+    end = time.monotonic() + seconds
     workers = os.cpu_count() or 1 if jobs is None else jobs
+    found: dict[int, Candidate] = {}
     # A child of a process with a CUDA context must not inherit it: spawn, and name the
     # architecture.
     context = multiprocessing.get_context("spawn")
-    done = []
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        waiting = {pool.submit(_compile, rung.name, macros, arch): macros for macros in space}
+    with ProcessPoolExecutor(min(workers, max(1, len(space))), mp_context=context) as pool:
+        waiting = {
+            pool.submit(_compile, rung.name, macros, arch): number
+            for number, (rung, macros) in enumerate(space)
+        }
         for future in as_completed(waiting):
-            outcome = future.result()
-            done.append(_judge(rung, waiting[future], outcome, arch))
-            progress(len(done), len(space), f"compiling {rung.name} for sm_{arch}")
-    return sorted(done, key=lambda candidate: space.index(candidate.macros))
+            rung, macros = space[waiting[future]]
+            if future.cancelled():
+                found[waiting[future]] = Candidate(
+                    macros, dropped="not compiled: the time was over"
+                )
+                continue
+            if time.monotonic() > end:
+                for other in waiting:
+                    other.cancel()
+            found[waiting[future]] = _judge(rung, macros, future.result(), arch)
+            progress(len(found), len(space), f"compiling {rung.name} for sm_{arch}")
+    by_rung: dict[str, list[Candidate]] = {rung.name: [] for rung, _ in space}
+    for number in range(len(space)):
+        by_rung[space[number][0].name].append(found[number])
+    return by_rung
 
 
 def _compile(name: str, macros: dict, arch: str) -> Build | str:
@@ -151,48 +343,144 @@ def _judge(rung: Rung, macros: dict, outcome: Build | str, arch: str) -> Candida
     return Candidate(macros, outcome, threads, shared, held, dropped)
 
 
-def _timed(rung: Rung, candidates: list[Candidate], size: tuple[int, int, int]) -> list[Candidate]:
-    """Check each kept candidate at an awkward size, then time it; matrices are shared where shapes agree."""
+def timed(
+    rung: Rung,
+    candidates: Sequence[Candidate],
+    size: tuple[int, int, int],
+    seconds: float,
+    arch: str,
+) -> list[Candidate]:
+    """The candidates with their times at this size, within about `seconds`: one launch of each, a few
+    of the better ones, then, of the best with all their `late` settings, a full measurement and a
+    check.
+    """
+    bench = Bench(rung, size, time.monotonic() + seconds)
+    first = _looked(bench, candidates, LOOK_SAMPLES)
+    second = _looked(bench, _best(first, SECOND), SECOND_SAMPLES)
+    variants = [
+        (rung, macros)
+        for leader in _best(second, LEADERS)
+        for macros in late_settings(rung, leader.macros)
+        if macros != leader.macros
+    ]
+    late = compiled(variants, arch)[rung.name] if variants else []
+    late = _looked(bench, [c for c in late if not _waits(rung, c)], SECOND_SAMPLES)
+    pool = {_name(c): c for c in (*first, *second, *late)}
+    while finalists := _best((c for c in pool.values() if not c.checked), FINALISTS):
+        judged = {_name(c): c for c in _finals(bench, finalists)}
+        pool |= judged
+        if any(c.checked for c in judged.values()):
+            break
+    return list(pool.values())
+
+
+def _name(candidate: Candidate) -> tuple:
+    return tuple(sorted(candidate.macros.items()))
+
+
+def _best(candidates: Iterable[Candidate], count: int) -> list[Candidate]:
+    there = [c for c in candidates if not c.dropped and c.ms is not None]
+    return sorted(there, key=lambda c: c.ms)[:count]
+
+
+def _waits(rung: Rung, candidate: Candidate) -> bool:
+    """Whether some of a persistent kernel's blocks would wait for others to end."""
+    sms = gpu().sms
+    return (
+        candidate.occupancy is not None
+        and candidate.macros.get("BLOCKS", 0) > sms * candidate.occupancy.blocks
+    )
+
+
+class Bench:
+    """Matrices of one problem, kept while the candidates need the same shapes, and a deadline."""
+
+    def __init__(self, rung: Rung, size: tuple[int, int, int], end: float):
+        self.rung, self.size, self.end = rung, size, end
+        self.shapes, self.sets = None, []
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() > self.end
+
+    def launches(self, candidate: Candidate):
+        how = plan(self.rung, *self.size, candidate.macros, built=candidate.build)
+        if (how.shapes(), how.types) != self.shapes:
+            self.shapes, self.sets = (how.shapes(), how.types), []
+            self.sets = matrices(how.types, how.shapes())
+        return rung_launches(how, self.sets)
+
+
+def _looked(bench: Bench, candidates: Sequence[Candidate], samples: int) -> list[Candidate]:
+    """A quick look at each: `samples` short groups of launches without a pause."""
     done: list[Candidate] = []
-    shapes, sets = None, []
-    for candidate in candidates:
-        progress(len(done), len(candidates), f"timing {rung.name}")
+    best = math.inf
+    for number, candidate in enumerate(candidates):
+        progress(number, len(candidates), f"timing {bench.rung.name}")
         if candidate.dropped:
             done.append(candidate)
             continue
+        if bench.over and (candidate.ms or best < math.inf):
+            late = candidate.dropped if candidate.ms else "the time was over"
+            done.append(replace(candidate, dropped=late))
+            continue
         try:
-            awkward = edge_sizes(rung, candidate.macros)[AWKWARD]
-            found, _ = check_one(rung, awkward, candidate.macros, *SCALARS[1], "gpu")
-            how = plan(rung, *size, candidate.macros)
-            if how.shapes() != shapes:
-                shapes, sets = how.shapes(), []
-                sets = matrices(how.types, shapes)
-            timing = measure({"rung": rung_launches(how, sets)}, **QUICK_LOOK)["rung"]
+            launches = bench.launches(candidate)
+            ms = _one_launch(launches[0])
+            if ms < SLOW * best:
+                timing = measure(
+                    {"it": launches}, samples, pause_s=0.0, warm_up_ms=0.5, group_ms=0.1
+                )
+                ms = timing["it"].median
         except (UnsupportedGPU, ValueError) as error:
             done.append(replace(candidate, dropped=str(error)))
             continue
-        if found.ok:
-            done.append(replace(candidate, ms=timing.median, tflops=timing.tflops(*size)))
-        else:
-            done.append(replace(candidate, dropped=f"WRONG: {found}"))
-    progress(len(done), len(candidates), f"timing {rung.name}")
+        best = min(best, ms)
+        done.append(_with_time(bench, candidate, ms))
+    progress(len(candidates), len(candidates), f"timing {bench.rung.name}")
     return done
 
 
-def _finals(rung: Rung, candidates: list[Candidate], size: tuple[int, int, int]) -> list[Candidate]:
-    """The best few timed again, in turn, by the method of `bench`: what one quick look tells apart by
-    a percent may be the clock's doing.
+def _one_launch(launch) -> float:
+    """ms of the second of two launches: the first one loads the kernel."""
+    import cupy
+
+    start, end = cupy.cuda.Event(), cupy.cuda.Event()
+    launch()
+    start.record()
+    launch()
+    end.record()
+    end.synchronize()
+    return max(1e-4, cupy.cuda.get_elapsed_time(start, end))
+
+
+def _finals(bench: Bench, finalists: Sequence[Candidate]) -> list[Candidate]:
+    """The best few checked at an awkward size, and timed again in turn by the method of `bench`: what
+    a quick look tells apart by a percent may be the clock's doing.
     """
-    timed = sorted((c for c in candidates if c.ms is not None), key=lambda c: c.ms)
-    launches = {}
-    for number, candidate in enumerate(timed[:FINALISTS]):
-        how = plan(rung, *size, candidate.macros)
-        launches[number] = rung_launches(how, matrices(how.types, how.shapes(), sets=2))
-    timings = measure(launches) if launches else {}
-    for number, timing in timings.items():
-        again = replace(timed[number], ms=timing.median, tflops=timing.tflops(*size))
-        candidates = [again if c is timed[number] else c for c in candidates]
-    return candidates
+    right = []
+    done = []
+    for candidate in finalists:
+        awkward = edge_sizes(bench.rung, candidate.macros)[3]
+        found, _ = check_one(
+            bench.rung, awkward, candidate.macros, *SCALARS[1], "gpu", built=candidate.build
+        )
+        if found.ok:
+            right.append(candidate)
+        else:
+            done.append(replace(candidate, dropped=f"WRONG: {found}"))
+    samples = SECOND_SAMPLES if bench.over else 2 * SECOND_SAMPLES
+    launches = {number: bench.launches(candidate) for number, candidate in enumerate(right)}
+    timings = measure(launches, samples, pause_s=0.05) if launches else {}
+    return done + [
+        replace(_with_time(bench, right[n], timing.median), checked=True)
+        for n, timing in timings.items()
+    ]
+
+
+def _with_time(bench: Bench, candidate: Candidate, ms: float) -> Candidate:
+    M, N, K = bench.size
+    return replace(candidate, ms=ms, tflops=2e-9 * M * N * K / ms)
 
 
 def format_candidates(rung: Rung, candidates: list[Candidate], arch: str, size) -> str:
@@ -233,77 +521,30 @@ def format_candidates(rung: Rung, candidates: list[Candidate], arch: str, size) 
     return f"{rung.name} for sm_{arch}, {where}\n" + table(header, rows, left=0)
 
 
-def size_class(size: tuple[int, int, int]) -> str:
-    """The power of two nearest to the geometric mean of M, N and K: sizes of one class share their
-    best setting.
-    """
-    M, N, K = size
-    return str(2 ** round(math.log2(M * N * K) / 3))
-
-
-def _store(slug: str) -> Path:
-    return cache_folder() / "tuned" / f"{slug}.json"
-
-
-def _key(rung: Rung, size, types: Types) -> str:
-    return f"{rung.name} {types} {size_class(size)}"
-
-
-def _load(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-
-
-def _remember(rung: Rung, candidates: list[Candidate], size) -> None:
-    timed = [c for c in candidates if c.ms is not None]
-    if not timed:
+def _remember(
+    rung: Rung,
+    candidates: Sequence[Candidate],
+    size: tuple[int, int, int],
+    file: Path | None = None,
+) -> None:
+    """Keep the fastest of the candidates that were timed and are right."""
+    there = _best((c for c in candidates if c.checked), 1)
+    if not there:
         return
-    winner = min(timed, key=lambda c: c.ms)
-    path = _store(gpu().slug)
-    stored = _load(path)
-    stored[_key(rung, size, rung.types(winner.macros))] = {
-        "macros": dict(winner.macros),
-        "ms": winner.ms,
-        "tflops": winner.tflops,
-        "size": list(size),
-        "date": datetime.date.today().isoformat(),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(f".{os.getpid()}.part")
-    partial.write_text(json.dumps(stored, indent=1))
-    os.replace(partial, path)
-
-
-def _recorded(rung: Rung, slug: str) -> dict:
-    """What `tune` found for this rung where `results/` was recorded, as `_remember` writes it."""
-    recording = _load(RESULTS / f"tune-{slug}.json")
-    rows = [r for r in recording.get("rows", ()) if r["rung"] == rung.name and r["ms"] is not None]
-    bests: dict[str, dict] = {}
-    for row in sorted(rows, key=lambda row: row["ms"]):
-        if set(row["macros"]) == set(rung.space):
-            macros = rung.resolve(row["macros"])
-            key = _key(rung, (recording["size"],) * 3, rung.types(macros))
-            bests.setdefault(key, {"macros": macros})
-    return bests
-
-
-def best(
-    rung: str | Rung, size: int | tuple[int, int, int], types: Types | None = None
-) -> dict | None:
-    """The macros that `tune` found best on this GPU for this size class, or for the nearest one that
-    was tuned; else those that `results/` holds for this kind of GPU; None where neither has any.
-    """
-    rung = find(rung)
-    if gpu() is None:
-        return None
-    size = (size, size, size) if isinstance(size, int) else tuple(size)
-    stored = _recorded(rung, gpu().slug) | _load(_store(gpu().slug))
-    wanted = int(size_class(size))
-    prefix = f"{rung.name} {types or rung.types()} "
-    classes = [int(key.removeprefix(prefix)) for key in stored if key.startswith(prefix)]
-    if not classes:
-        return None
-    nearest = min(classes, key=lambda known: abs(math.log2(known / wanted)))
-    return stored[f"{prefix}{nearest}"]["macros"]
+    winner, here = there[0], gpu()
+    found = Setting(
+        rung=rung.name,
+        types=str(rung.types(winner.macros)),
+        generation=known.generation(here.arch),
+        size_class=size_class(size),
+        macros=dict(winner.macros),
+        gpu=here.name,
+        sms=here.sms,
+        recorded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        commit=commit(),
+        size=tuple(size),
+        tried=sum(c.ms is not None for c in candidates),
+        ms=round(winner.ms, 6),
+        tflops=round(winner.tflops, 3),
+    )
+    known.remember([found], file)

@@ -34,7 +34,7 @@ def label() -> str:
 
 def settings(rung: str, timed: bool = True) -> list[dict]:
     """The recorded settings of a rung, fastest first; those that were not timed last, if asked for."""
-    rows = [row for row in recorded()["rows"] if row["rung"] == rung]
+    rows = [_complete(row) for row in recorded()["rows"] if row["rung"] == rung]
     rows = [_resident(row) for row in rows if row["ms"] or not timed]
     return sorted(rows, key=lambda row: row["ms"] or float("inf"))
 
@@ -46,6 +46,12 @@ def _resident(row: dict) -> dict:
     arch = recorded()["machine"]["arch"]
     held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
     return {**row, "blocks_per_sm": held.blocks, "occupancy": held.fraction}
+
+
+def _complete(row: dict) -> dict:
+    """The row with the macros that were not searched when it was recorded, at their row's default."""
+    defaults = kernels.RUNGS[row["rung"]].macros if row["rung"] in kernels.RUNGS else {}
+    return {**row, "macros": {**defaults, **row["macros"]}}
 
 
 def here(rung: str, fixed: Mapping[str, int], size: int = 4096) -> None:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 import figures
 from kernels.machine import live
 from measure.bench import bench
-from measure.results import recorded
+from measure.results import recorded, recordings
+
+KINDS = ("float32", "tf32", "float16")  # inputs whose peak the data sheets in `machine.PEAKS` give
 
 
 def compare(
@@ -31,29 +33,46 @@ def compare(
 
 
 def ladder(size: int = 4096, title: str | None = None):
-    """Every rung at this size, in reading order, as a drawing; None when nothing was recorded."""
-    rows = [row for row in _rows(None, size) if row["rung"] != "cublas"]
-    return _drawing(rows, title or _finding(rows[-1:]))
+    """Every rung at this size, in reading order, as a drawing; where several GPUs were recorded, the
+    reader chooses between them. None when nothing was recorded.
+    """
+    if live() is None and len(found := recordings()) > 1:
+        first = recorded()
+        pages = {
+            one.gpu: _drawing(_fastest(one.select(size=size)), title, one)
+            for one in sorted(found.values(), key=lambda one: one is not first and one != first)
+        }
+        return figures.Choice(
+            pages, name="GPU", title="The ladder on each GPU that was recorded", slider=False
+        )
+    rows = _fastest(_rows(None, size))
+    return _drawing(rows, title)
+
+
+def _fastest(rows: Sequence[dict]) -> list[dict]:
+    """The rows of rungs, without cuBLAS's own."""
+    return [row for row in rows if row["rung"] != "cublas"]
 
 
 def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
     """Rows of `measure.bench`, without its progress bar: a page would keep that for good."""
     with contextlib.redirect_stderr(io.StringIO()):
-        return bench(rungs, (size,), tuned=True, show=False)
+        return bench(rungs, (size,), show=False)
 
 
-def _drawing(rows: Sequence[dict], title: str | None):
-    here = live()
+def _drawing(rows: Sequence[dict], title: str | None, recording=None):
+    here = live() if recording is None else None
+    title = title or _finding(rows[-1:])
     if not rows:
         print("No GPU here, and no measurement has been recorded yet.")
         return None
     if here:
         gpu, peak, date = here.name, here.peak, datetime.date.today().isoformat()
     else:
-        recording = recorded()
+        recording = recording or recorded()
         gpu, peak, date = recording.gpu, recording.peak, recording.recorded[:10]
     types = {row["inputs"] for row in rows}
-    limits = {kind: peak.tflops(kind) for kind in types} if peak else {}
+    limits = {kind: peak.tflops(kind) for kind in types if kind in KINDS} if peak else {}
     limits = {kind: limit for kind, limit in limits.items() if limit}
     named = [{**row, "rung": _name(row, rows)} for row in rows]
     return figures.ladder(named, limits=limits, machine=gpu, recorded=date, title=title)
@@ -79,7 +98,8 @@ def _name(row: dict, rows: Sequence[dict]) -> str:
     same = [other for other in rows if other["rung"] == row["rung"]]
     if len(same) == 1:
         return row["rung"]
-    short = {"float32": "fp32", "float16": "fp16", "tf32": "tf32"}
+    short = {"float32": "fp32", "float16": "fp16", "tf32": "tf32", "bfloat16": "bf16"}
+    short |= {"float8_e4m3fn": "fp8", "int8": "int8"}
     words = short[row["inputs"]]
     if len({other["output"] for other in same if other["inputs"] == row["inputs"]}) > 1:
         words += f" to {short[row['output']]}"

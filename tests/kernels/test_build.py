@@ -1,5 +1,6 @@
 """From source to PTX, cubin and report; errors against their line; the cache."""
 
+import gzip
 import json
 import multiprocessing
 import os
@@ -168,7 +169,11 @@ def test_a_second_build_comes_from_the_cache(empty_cache):
     assert not first.cached and second.cached
     assert (first.ptx, first.cubin, first.reports) == (second.ptx, second.cubin, second.reports)
     assert not build(SCALE, arch=90).cached
-    assert not build(SCALE, {"UNUSED": 1}, arch=80).cached
+    named = SCALE.replace("factor;", "factor * USED;")
+    assert not build(named, {"USED": 1}, arch=80).cached
+    assert not build(named, {"USED": 2}, arch=80).cached
+    again = build(SCALE, {"UNUSED": 1}, arch=80)  # no other kernel, so no other build
+    assert again.cached and again.macros == {"UNUSED": 1}
     assert not build(SCALE + " ", arch=80).cached
 
 
@@ -185,10 +190,56 @@ def test_a_changed_header_is_compiled_again(empty_cache, tmp_path, monkeypatch):
 
 def test_a_damaged_cache_entry_is_built_again(empty_cache):
     build(SCALE, arch=80)
-    (path,) = empty_cache.glob("*.json")
-    for damage in ("", "{", json.dumps({"ptx": "x"})):
-        path.write_text(damage)
-        assert build(SCALE, arch=80).report.registers > 0
+    (path,) = empty_cache.glob("*.json.gz")
+    whole = path.read_bytes()
+    stored = json.loads(gzip.decompress(whole))
+    damaged = [
+        {"ptx": "x"},
+        {**stored, "ptx": ""},
+        {**stored, "cubin": ""},
+        {**stored, "reports": {}},
+    ]
+    for damage in (b"", whole[:99], *(gzip.compress(json.dumps(d).encode()) for d in damaged)):
+        path.write_bytes(damage)
+        again = build(SCALE, arch=80)
+        assert not again.cached and again.ptx == stored["ptx"] and again.report.registers > 0
+
+
+def test_neither_time_nor_place_of_the_headers_is_part_of_the_key(
+    empty_cache, tmp_path, monkeypatch
+):
+    first = build(SCALE, arch=80)
+    folders = include_folders((module.compiler().major, module.compiler().minor))
+    moved = tuple(tmp_path / f"copy{i}" for i in range(len(folders)))
+    for link, folder in zip(moved, folders, strict=True):
+        link.symlink_to(folder)
+    monkeypatch.setattr(module, "include_folders", lambda version: moved)
+    assert build(SCALE, arch=80).cached
+    monkeypatch.setattr(module, "version_of", lambda folders: (12, 0))
+    assert not build(SCALE, arch=80).cached and first.ptx
+
+
+def test_builds_carried_from_another_machine_need_no_compiler(empty_cache, tmp_path, monkeypatch):
+    monkeypatch.setenv("GEMM_BUILDS", str(tmp_path / "carried"))
+    made = build("tiled", {"BLOCK": 16}, arch=80)
+
+    def none():
+        raise ImportError("no NVRTC")
+
+    monkeypatch.setattr(module, "compiler", none)
+    carried = build("tiled", {"BLOCK": 16}, arch=80)
+    assert carried.cached and carried.cubin == made.cubin
+    with pytest.raises(ImportError):
+        build("tiled", {"BLOCK": 8}, arch=80)
+
+
+def test_a_full_disk_leaves_nothing_behind(empty_cache, monkeypatch):
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.os, "replace", full)
+    assert build(SCALE, arch=80).ptx
+    assert list(empty_cache.iterdir()) == []
 
 
 def test_the_oldest_builds_are_forgotten(tmp_path):
@@ -206,7 +257,7 @@ def _registers(_):
 def test_processes_that_build_the_same_kernel_do_not_meet(empty_cache):
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         assert len(set(pool.map(_registers, range(6)))) == 1
-    assert len(list(empty_cache.glob("*.json"))) == 1
+    assert len(list(empty_cache.glob("*.json.gz"))) == 1
     assert not list(empty_cache.glob("*.part"))
 
 

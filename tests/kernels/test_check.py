@@ -6,9 +6,20 @@ import pytest
 
 import emulator
 from kernels import RUNGS, build, find
-from kernels.check import SCALARS, check, check_one, edge_sizes
+from kernels.check import (
+    SCALARS,
+    broken_promises,
+    check,
+    check_one,
+    edge_sizes,
+    persistent_case,
+)
+from kernels.gemm import arch_on_emulator
+from kernels.settings import searched
 
-CUDA = [rung for rung in RUNGS.values() if rung.path is not None]
+# Rungs that copy by TMA run where the emulator knows tensor maps.
+TMA = hasattr(emulator, "TensorMap")
+CUDA = [rung for rung in RUNGS.values() if rung.path is not None and (TMA or not rung.boxes)]
 SETTINGS = [
     pytest.param(rung.name, setting, id="-".join([rung.name, *map(str, setting)]))
     for rung in CUDA
@@ -21,7 +32,8 @@ FALLBACK = [
 
 @pytest.mark.parametrize(("name", "setting"), SETTINGS)
 def test_right_around_every_tile_edge(name, setting):
-    for turn, size in enumerate(edge_sizes(name, setting, 80)):
+    arch = arch_on_emulator(name)
+    for turn, size in enumerate(edge_sizes(name, setting, arch)):
         found, hazards = check_one(name, size, setting, *SCALARS[turn % 2])
         assert found.ok, f"{size}: {found}"
         assert not hazards, f"{size}: {hazards[0]}"
@@ -32,6 +44,46 @@ def test_right_on_a_gpu_without_sm_80_instructions(name):
     size = edge_sizes(name, None, 75)[2]
     found, hazards = check_one(name, size, None, *SCALARS[1], arch=75)
     assert found.ok and not hazards
+
+
+@pytest.mark.parametrize(
+    ("name", "macros", "arch"),
+    [
+        pytest.param(rung.name, macros, arch, id=f"{rung.name}-{arch}-{number}")
+        for rung in CUDA
+        for number, (macros, arch) in enumerate(searched(rung))
+    ],
+)
+def test_what_a_search_found_is_right_and_keeps_the_promises(name, macros, arch):
+    found, hazards = check_one(
+        name, edge_sizes(name, macros, arch)[3], macros, *SCALARS[1], arch=arch
+    )
+    assert found.ok and not hazards
+    assert broken_promises(name, macros, arch) == []
+
+
+def test_a_persistent_kernel_goes_round_three_times():
+    for rung in CUDA:
+        if case := persistent_case(rung, None, arch_on_emulator(rung)):
+            macros, sizes = case
+            for M, N, K in sizes:
+                tiles = -(-M // macros["BM"]) * -(-N // macros["BN"])
+                (blocks, *_), _, _ = rung.geometry(macros, M, N, K)
+                assert tiles >= 3 * blocks
+
+
+def test_check_covers_searches_loops_and_promises(monkeypatch):
+    module = __import__("sys").modules["kernels.check"]
+    rows = module._cases(find("mma_multistage"), "emulator", None, None, False, False)
+    settings = [macros for macros, *_ in rows]
+    assert {} in settings and {"HALF_OUTPUT": 1} in settings
+    assert any(macros.get("BLOCKS") == 2 for macros in settings)
+    assert any(macros in settings for macros, _ in searched("mma_multistage"))
+    bare = [m for m, *_ in module._cases(find("mma_tiled"), "emulator", None, None, True, False)]
+    assert bare == [{}]
+    monkeypatch.setattr(module, "broken_promises", lambda *_: ["ldmatrix: 16, 4 promised"])
+    (row,) = check(["naive"], [(5, 6, 7)], ["emulator"], show=False)
+    assert not row.ok and "16, 4 promised" in row.problem
 
 
 def test_sizes_surround_the_tiles():

@@ -27,6 +27,32 @@ def test_build_fails_on_a_spill(monkeypatch, capsys):
     assert main(["build", "coarsened_2d", "--arch", "80"]) == 1
 
 
+def test_build_fails_where_an_architecture_lacks_the_shared_memory(capsys):
+    words = "build mma_multistage -D BM=128 -D BN=256 -D BK=64 -D STAGES=4 --arch"
+    assert main([*words.split(), "75"]) == 1
+    printed = capsys.readouterr().out
+    assert "196608 bytes of shared memory, a block of sm_75 has 65536" in printed
+    assert main([*words.split(), "90"]) == 0
+
+
+def test_build_and_check_take_the_searched_configurations_or_the_defaults(capsys):
+    assert main(["build", "coarsened_1d", "--arch", "90"]) == 0
+    assert "TM=16" in capsys.readouterr().out
+    assert main(["build", "coarsened_1d", "--arch", "90", "--defaults"]) == 0
+    assert "TM=16" not in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_in_one_line(monkeypatch, capsys):
+    module = __import__("sys").modules["kernels.__main__"]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "build", interrupted)
+    assert main(["build", "naive", "--arch", "80"]) == 130
+    assert capsys.readouterr().err == "kernels build: stopped\n"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -10,7 +10,8 @@ from kernels import UnsupportedGPU, gpu, machine
 from kernels.machine import peak, slug
 from measure import bench, recorded, recordings
 from measure.record import _merge, record
-from measure.timing import Timing, _turns, time_rung
+from measure.row import time_rung
+from measure.timing import Timing, _turns
 
 no_gpu = pytest.mark.skipif(gpu() is not None, reason="a GPU is here")
 needs_gpu = pytest.mark.skipif(gpu() is None, reason="no GPU here")

@@ -1,13 +1,15 @@
 """The autotuner's space, what it drops, and what it remembers."""
 
 import json
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
 
-from kernels import RUNGS, find, gpu
+from kernels import RUNGS, find, gpu, settings
 from kernels.build import Report
 from measure import tune
+from measure.timing import Timing
 
 module = __import__("sys").modules["measure.tune"]
 TUNABLE = ("coarsened_1d", "warp_tiled", "mma_tf32", "mma_multistage")
@@ -69,43 +71,117 @@ def test_a_rung_without_a_space_says_so():
         tune("naive")
 
 
-def test_sizes_of_a_class_share_a_setting():
-    assert module.size_class((4096, 4096, 4096)) == "4096"
-    assert module.size_class((4000, 4200, 4100)) == "4096"
-    assert module.size_class((1024, 1024, 8192)) == "2048"
+def test_macros_that_order_the_work_are_tried_on_the_best_tiles_only():
+    rung = find("mma_multistage")
+    assert {s["GROUP"] for s in module.settings(rung)} == {rung.macros["GROUP"]}
+    late = module.late_settings(rung, rung.resolve({"BM": 128, "BN": 128}))
+    assert {(s["GROUP"], s["BLOCKS"]) for s in late} == set(product((1, 4, 8, 16), (132, 264)))
+    assert {(s["BM"], s["BN"]) for s in late} == {(128, 128)}
+    assert module.late_settings("warp_tiled", find("warp_tiled").macros) == []
 
 
-def test_the_best_is_remembered(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(module, "gpu", lambda: SimpleNamespace(slug="some-gpu"))
-    rung = find("coarsened_1d")
-    slow, fast = (
-        module.Candidate(rung.resolve({"TM": tm}), ms=ms, tflops=1.0)
-        for tm, ms in ((4, 2.0), (8, 1.0))
+def test_each_choice_of_types_is_a_search_of_its_own():
+    found = {(task.rung.name, task.types) for task in module.tasks(arch=90)}
+    assert {("mma_multistage", "float16->float32"), ("mma_multistage", "float16->float16")} <= found
+    assert ("wgmma", "bfloat16->float32") in found
+    assert not {name for name, _ in found} & {"naive", "cpu", "cublas"}
+    assert "mma_tf32" not in {task.rung.name for task in module.tasks(arch=75)}
+
+
+class Clockwork:
+    """A GPU made of arithmetic: a setting's time is known, a launch moves the clock on."""
+
+    def __init__(self, monkeypatch, tmp_path, ms, wrong=()):
+        self.now, self.launched, self.ms, self.wrong = 0.0, [], ms, wrong
+        here = SimpleNamespace(name="some GPU", slug="some-gpu", arch=80, sms=132)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        monkeypatch.setattr(settings, "FILE", tmp_path / "none.json")
+        for place in (module, settings):
+            monkeypatch.setattr(place, "gpu", lambda: here)
+        monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(module.Bench, "launches", lambda bench, candidate: [candidate])
+        monkeypatch.setattr(module, "_one_launch", self.launch)
+        monkeypatch.setattr(module, "measure", self.measure)
+        monkeypatch.setattr(module, "check_one", self.check)
+        monkeypatch.setattr(module, "compiled", self.compiled)
+
+    def launch(self, candidate):
+        self.launched.append(dict(candidate.macros))
+        self.now += 0.001 * self.ms(candidate.macros)
+        return self.ms(candidate.macros)
+
+    def measure(self, competitors, samples, **_):
+        return {
+            name: Timing((min(self.launch(launches[0]) for _ in range(samples)),))
+            for name, launches in competitors.items()
+        }
+
+    def check(self, rung, size, macros, *_, **__):
+        return SimpleNamespace(ok=macros["TM"] not in self.wrong), []
+
+    def compiled(self, space, arch, jobs=None, seconds=0):
+        found = {rung.name: [] for rung, _ in space}
+        for rung, macros in space:
+            found[rung.name].append(module.Candidate(macros))
+        return found
+
+
+def slow_below_16(macros):
+    return 1.0 + (macros["TM"] != 16) + 0.01 * (macros["BM"] + macros["BN"]) / 64
+
+
+def test_the_fastest_right_setting_wins_with_few_launches(tmp_path, monkeypatch):
+    machine = Clockwork(monkeypatch, tmp_path, slow_below_16)
+    found = tune("coarsened_1d", 4096, show=False)
+    best = settings.configuration("coarsened_1d", 4096)
+    assert found[0].macros == best.macros and found[0].checked
+    assert best.macros["TM"] == 16 and best.macros["BM"] + best.macros["BN"] == 64 + 32
+    assert len(machine.launched) < 12 * len(module.settings("coarsened_1d"))
+
+
+def test_a_wrong_setting_is_not_remembered_however_fast(tmp_path, monkeypatch):
+    Clockwork(monkeypatch, tmp_path, slow_below_16, wrong=(16,))
+    found = tune("coarsened_1d", 4096, show=False)
+    assert settings.configuration("coarsened_1d", 4096).macros["TM"] in (4, 8)
+    assert any("WRONG" in c.dropped for c in found if c.macros["TM"] == 16)
+
+
+def test_a_search_ends_with_its_time_and_says_what_it_left_out(tmp_path, monkeypatch):
+    machine = Clockwork(monkeypatch, tmp_path, lambda macros: 100.0)
+    found = tune("coarsened_1d", 4096, show=False, seconds=2.0)
+    late = [c for c in found if c.dropped == "the time was over"]
+    assert 0 < len(late) < len(found) and machine.now < 8
+    assert any(c.checked for c in found), "what was timed is still checked and ranked"
+
+
+def test_every_class_is_searched_once_and_stored_as_it_is_found(tmp_path, monkeypatch):
+    machine = Clockwork(monkeypatch, tmp_path, slow_below_16)
+    kept = []
+    file = module.search(
+        ["coarsened_1d"], ("4096", "8192"), 60.0, keep=lambda rung, size, found: kept.append(size)
     )
-    assert module.best(rung, 4096) is None
-    module._remember(rung, [slow, fast], (4096, 4096, 4096))
-    assert module.best(rung, 4000)["TM"] == 8
-    assert module.best(rung, 512)["TM"] == 8  # the nearest class that was tuned
+    rows = json.loads(file.read_text())["settings"]
+    assert [row["size_class"] for row in rows] == ["4096", "8192"] and len(kept) == 2
+    assert all(row["tried"] > 3 and row["gpu"] == "some GPU" for row in rows)
+    before = len(machine.launched)
+    module.search(["coarsened_1d"], ("4096", "8192"), 60.0)
+    assert len(machine.launched) == before
+    module.search(["coarsened_1d"], ("4096",), 60.0, again=True)
+    assert len(machine.launched) > before
 
 
-def test_what_was_recorded_serves_until_this_machine_has_tuned(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(module, "RESULTS", tmp_path)
-    monkeypatch.setattr(module, "gpu", lambda: SimpleNamespace(slug="some-gpu"))
-    rung = find("coarsened_1d")
-    rows = [
-        {"rung": name, "macros": {**{m: rung.macros[m] for m in rung.space}, "TM": tm}, "ms": ms}
-        for name, tm, ms in (
-            ("coarsened_1d", 4, 2.0),
-            ("coarsened_1d", 8, 1.0),
-            ("coarsened_1d", 16, None),
-            ("coarsened_2d", 2, 0.5),
-        )
-    ]
-    (tmp_path / "tune-some-gpu.json").write_text(json.dumps({"size": 4096, "rows": rows}))
-    assert module.best(rung, 4096)["TM"] == 8
-    module._remember(
-        rung, [module.Candidate(rung.resolve({"TM": 4}), ms=1.0, tflops=1.0)], (4096,) * 3
-    )
-    assert module.best(rung, 4096)["TM"] == 4
+def test_what_does_not_fit_in_the_time_is_named(tmp_path, monkeypatch, capsys):
+    Clockwork(monkeypatch, tmp_path, lambda macros: 500.0)
+    module.search(["coarsened_1d", "coarsened_2d"], ("4096", "8192"), 3.0)
+    assert "searches not begun, from" in capsys.readouterr().out
+
+
+def test_other_number_formats_begin_with_the_best_tiles_of_the_row_s(tmp_path, monkeypatch):
+    Clockwork(monkeypatch, tmp_path, lambda m: 1 + 0.01 * abs(m["BM"] - 64) + 0.1 * m["STAGES"])
+    right = SimpleNamespace(ok=True)
+    monkeypatch.setattr(module, "check_one", lambda *_, **__: (right, []))
+    found = module.search(["mma_multistage"], ("4096",), 600.0)
+    rows = {row["types"]: row for row in json.loads(found.read_text())["settings"]}
+    half = rows["float16->float16"]
+    assert half["macros"]["HALF_OUTPUT"] == 1 and half["macros"]["BM"] == 64
+    assert half["tried"] < rows["float16->float32"]["tried"] / 2

@@ -1,0 +1,142 @@
+"""Forty-odd mistakes, planted one by one, two or more in every rung: `check` misses none of them.
+
+Some give wrong results, some races or faults, and some give right results more slowly: those break
+what the rung's row promises of its accesses.
+"""
+
+import pytest
+
+import emulator
+from kernels import RUNGS, build, find
+from kernels.check import SCALARS, broken_promises, check_one, edge_sizes, persistent_case
+
+# Lanes laid out row by row, as one would at first: right, but more turns at the banks.
+PLAIN_LANES = (
+    ("lane / 2 % LANES_M", "lane / LANES_N"),
+    ("lane / (2 * LANES_M) * 2 + lane % 2", "lane % LANES_N"),
+)
+# (rung, the mistake, (what is right, what is wrong) ...): all places of each are changed.
+MISTAKES = (
+    ("uncoalesced", "a column taken from the row", ("B[k * N + col]", "B[k * N + row]")),
+    ("uncoalesced", "the guard of columns forgotten", (" || col >= N", "")),
+    ("naive", "the warp runs down a column of C",
+     ("threadIdx.x", "threadIdx.z_"), ("threadIdx.y", "threadIdx.x"), ("threadIdx.z_", "threadIdx.y")),
+    ("naive", "beta applied twice", ("+ beta * c", "+ beta * beta * c")),
+    ("tiled", "the tile of B transposed", ("Bs[tile_row][tile_col]", "Bs[tile_col][tile_row]"),
+     ("Bs[k][tile_col]", "Bs[tile_col][k]")),
+    ("tiled", "the tile of A loaded down its columns", ("row * K + a_col", "a_row * K + k0 + tile_row"),
+     ("As[tile_row][tile_col] = row < M && a_col < K", "As[tile_col][tile_row] = a_row < M && k0 + tile_row < K"),
+     ("const int b_row", "const int a_row = blockIdx.y * BLOCK + tile_col;\n        const int b_row")),
+    ("tiled", "k0 forgotten in the rows of B", ("k0 + tile_row", "tile_row")),
+    ("coarsened_1d", "the tile of B transposed", ("float Bs[BK][BN]", "float Bs[BN][BK]"),
+     ("Bs[k][col]", "Bs[col][k]"), ("Bs[k][thread_col]", "Bs[thread_col][k]")),
+    ("coarsened_1d", "only the last product kept", ("sums[i] += As", "sums[i] = As")),
+    ("coarsened_2d", "a thread's columns are neighbours", ("% THREADS_N;", "% THREADS_N * TN;"),
+     ("thread_col + j * THREADS_N", "thread_col + j")),
+    ("coarsened_2d", "no barrier after the products", ("        __syncthreads();\n        // [/compute]", "")),
+    ("coarsened_2d", "rows of the second half stored twice",
+     ("thread_row + i * THREADS_M) * N", "thread_row + i % 4 * THREADS_M) * N")),
+    ("vectorized", "a thread's quads of columns are neighbours", ("% THREADS_N * 4;", "% THREADS_N * TN;"),
+     ("thread_col + j * THREADS_N", "thread_col + j")),
+    ("vectorized", "two elements of a quad swapped", ("As[k + 1][row] = quad.y", "As[k + 1][row] = quad.z"),
+     ("As[k + 2][row] = quad.z", "As[k + 2][row] = quad.y")),
+    ("warp_tiled", "lanes row by row", *PLAIN_LANES),
+    ("warp_tiled", "the next tile fetched into the buffer being read", ("write_a += BUFFER;\n", "")),
+    ("warp_tiled", "the buffers not swapped for B", ("        read_b += flip;\n", "")),
+    ("async_copy", "lanes row by row", *PLAIN_LANES),
+    ("async_copy", "A moves by the pitch of B", ("A += size_t(BK) * M", "A += size_t(BK) * N")),
+    ("async_pipeline", "lanes row by row", *PLAIN_LANES),
+    ("async_pipeline", "one k-step too many fetched", ("fetched < K", "fetched <= K")),
+    ("async_pipeline", "the stage does not move on",
+     ("stage = stage + 1 == STAGES ? 0 : stage + 1;\n    }\n    // [/loop]", "}\n    // [/loop]")),
+    ("warp_specialized", "a stage never released", ("        pipe.consumer_release();\n", "")),
+    ("warp_specialized", "a stage read before it has landed", ("pipe.consumer_wait();", "")),
+    ("warp_specialized", "lanes row by row", *PLAIN_LANES),
+    ("wmma", "every fragment of A from the first rows", ("A + (row + m * FRAG) * K", "A + row * K")),
+    ("wmma", "beta forgotten", ("+ beta * old.x[i]", "+ old.x[i]")),
+    ("wmma_shared", "rows without spare bytes", ("A_PITCH = TILE_K + SPARE", "A_PITCH = TILE_K")),
+    ("wmma_shared", "tiles overwritten while others read them", ("__syncthreads();  // every warp is done", "//")),
+    ("wmma_async", "rows without spare bytes", ("A_PITCH = TILE_K + SPARE", "A_PITCH = TILE_K")),
+    ("wmma_async", "the copies not waited for", ("pipe.consumer_wait();", "")),
+    ("mma_atoms", "registers of the sum confused", ("2 * pair + i % 2", "2 * pair + i / 2"),
+     ("group + i / 2 * 8", "group + i % 2 * 8")),
+    ("mma_atoms", "B's registers confused", ("2 * pair + r * 8", "2 * pair + (1 - r) * 8")),
+    ("mma_sync", "half of A's columns read twice", ("k / 8 + lane / 16", "k / 8")),
+    ("mma_sync", "rows a whole line apart", ("PITCH = 64", "PITCH = 128")),
+    ("mma_tiled", "one register of B used twice", ("b[n / 2][n % 2 * 2 + 1]", "b[n / 2][n % 2 * 2]")),
+    ("mma_tiled", "panels of B confused", ("col / 4 * PANEL_BYTES", "col / 8 * PANEL_BYTES")),
+    ("mma_padded", "no padding", ("PITCH = 80", "PITCH = 64")),
+    ("mma_padded", "padding that breaks the alignment", ("PITCH = 80", "PITCH = 72")),
+    ("mma_swizzled", "no swizzle", ("chunk ^ row / 2 % 4", "chunk")),
+    ("mma_swizzled", "a swizzle that repeats too early", ("chunk ^ row / 2 % 4", "chunk ^ row % 4")),
+    ("mma_swizzled", "a swizzle of two chunks only", ("chunk ^ row / 2 % 4", "chunk ^ row / 2 % 2")),
+    ("mma_tf32", "rows of A without spare floats", ("A_PITCH = BM + 8", "A_PITCH = BM")),
+    ("mma_tf32", "elements stored by another rule", ("i % 2 * 2 + pair", "pair * 2 + i % 2")),
+    ("mma_multistage", "B's swizzle repeats too early", ("chunk ^ (row & 7)", "chunk ^ (row & 3)")),
+    ("mma_multistage", "A's swizzle repeats too early", ("? row & 7 :", "? row & 3 :")),
+    ("mma_multistage", "half of the sums kept for the next tile",
+     ("acc[m][n][i] = acc[m][n + 1][i] = 0.0f", "acc[m][n][i] = 0.0f")),
+    ("mma_multistage", "the next tile's copies from the neighbour's", ("load_tile += gridDim.x", "load_tile += 1")),
+    ("mma_multistage", "the last group of tiles as high as the others", ("min(tile_rows - first_row, GROUP)", "GROUP")),
+    ("mma_multistage", "groups begin a row apart", ("tile / per_group * GROUP", "tile / per_group")),
+)  # fmt: skip
+
+
+def planted(name, changes):
+    """The rung built with these changes, at its row's configuration for sm_80."""
+    rung = find(name)
+    text = rung.path.read_text()
+    for right, wrong in changes:
+        assert right in text, f"{rung.file} no longer has {right!r}"
+        text = text.replace(right, wrong)
+    return lambda macros: build(text, rung.resolve(macros, 80), 80, name=rung.file)
+
+
+def caught(name, make):
+    """By what `check` finds a kernel wrong, in words; "" when it finds nothing."""
+    try:
+        built = make(None)
+        if broken := broken_promises(name, None, 80, built):
+            return broken[0]
+        for turn, size in enumerate(edge_sizes(name, None, 80)[2:]):
+            found, hazards = check_one(name, size, None, *SCALARS[turn % 2], arch=80, built=built)
+            if hazards or not found.ok:
+                return str(hazards[0] if hazards else found)
+        if case := persistent_case(name, None, 80):
+            macros, sizes = case
+            for turn, size in enumerate(sizes):
+                found, hazards = check_one(
+                    name, size, macros, *SCALARS[turn % 2], arch=80, built=make(macros)
+                )
+                if hazards or not found.ok:
+                    return str(hazards[0] if hazards else found)
+    except emulator.ExecutionError as error:  # out of bounds, misaligned, a deadlock ...
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [pytest.param(name, changes, id=f"{name}: {words}") for name, words, *changes in MISTAKES],
+)
+def test_a_mistake_is_caught(name, changes):
+    assert caught(name, planted(name, changes))
+
+
+@pytest.mark.parametrize("name", [n for n, r in RUNGS.items() if r.path and r.min_arch <= 80])
+def test_a_rung_as_it_is_keeps_its_promises(name):
+    rung = find(name)
+    assert rung.promises(**rung.resolve()), "the row promises nothing of its accesses"
+    for setting in rung.configurations():
+        assert broken_promises(rung, setting, 80) == []
+
+
+def test_there_are_forty_and_every_rung_has_one():
+    assert len(MISTAKES) >= 40
+    runs_here = {n for n, r in RUNGS.items() if r.path and r.min_arch <= 80}
+    assert {name for name, *_ in MISTAKES} == runs_here
+
+
+@pytest.mark.parametrize("name", ["mma_multistage"])
+def test_a_right_persistent_loop_is_not_caught(name):
+    assert caught(name, planted(name, ())) == ""
