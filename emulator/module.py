@@ -135,7 +135,7 @@ class Module:
         array is a device buffer, updated in place; a NumPy scalar (or bytes, for a struct) goes by
         value and must have the parameter's size; a Python int or float takes the parameter's type.
         shared_bytes: dynamic shared memory. blocks: run only these blocks, [(x, y, z), ...]. count:
-        False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
+        False leaves out memory traffic. sanitize: look for hazards (`trace.hazards`).
         record: of how many warp executions to keep the addresses, for each
         instruction. progress: show progress on
         stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident
