@@ -141,7 +141,7 @@ class Module:
         shared_bytes: dynamic shared memory. cluster: up to three extents, in blocks; what the kernel
         was compiled for (`.reqnctapercluster`), else one block, where it is left out. blocks: run only
         these blocks, [(x, y, z), ...]. count:
-        False leaves out memory traffic. sanitize: watch shared memory for hazards (`trace.hazards`).
+        False leaves out memory traffic. sanitize: look for hazards (`trace.hazards`).
         record: of how many warp executions to keep the addresses, for each
         instruction. progress: show progress on
         stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident

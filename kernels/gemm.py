@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from emulator import TensorMap
+from emulator.machine.tensor_map import FORMATS
+
 from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
 from .machine import MACHINES, choose
 from .rungs import Rung, Types, find
 from .settings import Configuration, configuration
-from .tensor_map import FORMATS, TensorMap
 
 LARGEST_INDEX = 2**31 - 1  # the kernels index with int
 

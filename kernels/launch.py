@@ -15,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
+from emulator import TensorMap
+
 from .build import Build, cache_folder, write_whole
 from .errors import UnsupportedGPU
 from .machine import choose, gpu
-from .tensor_map import TensorMap
+from .tensor_map import encode
 
 # CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 MAX_THREADS = 1024
@@ -79,9 +81,15 @@ def prepare_on_gpu(build: Build, entry: str | None, grid, block, args, shared_by
     """A function that launches this kernel on these CuPy arrays and returns at once: for timing."""
     entry = entry or build.entry
     grid, block = _extent(grid, MAX_GRID, "grid"), _extent(block, MAX_BLOCK, "block")
-    args = _encoded(_arguments(build, entry, args))
+    given = _arguments(build, entry, args)
+    encoded = _encoded(given)
     kernel = _kernel(build, entry, shared_bytes)
-    return lambda: kernel(grid, block, args, shared_mem=shared_bytes)
+
+    def launch_it():
+        kernel(grid, block, encoded, shared_mem=shared_bytes)
+
+    launch_it.given = given  # an array that only a tensor map names lives as long as the function
+    return launch_it
 
 
 def parameters(build: Build, entry: str) -> list[Parameter]:
@@ -141,7 +149,7 @@ def _fits(value, is_array: bool, parameter: Parameter) -> bool:
 
 def _encoded(args: Sequence) -> tuple:
     """The arguments as the driver takes them: a tensor map is 128 bytes by value."""
-    return tuple(a.encode() if isinstance(a, TensorMap) else a for a in args)
+    return tuple(encode(a) if isinstance(a, TensorMap) else a for a in args)
 
 
 def _on_gpu(value) -> bool:

@@ -52,8 +52,7 @@ class _Lanes:
     granule: np.ndarray
     who: np.ndarray
     picked: np.ndarray | None  # None for all of them
-    active: np.ndarray
-    distinct: bool  # no granule twice
+    active: np.ndarray | None  # None for every lane
 
 
 class DeviceMemory:
@@ -155,9 +154,9 @@ class DeviceShadow:
             self._check(memory.written, granule, who, strong, ins, verb, "wrote", new)
             self._check(memory.read, granule, who, strong, ins, verb, "read")
             self._check(memory.elsewhere, granule, who, strong, ins, verb, "read")
-            if new is not None and not lanes.distinct:
-                self._check_together(granule, who, new(), ins)
             memory.written.note(granule, event, who)
+            if new is not None and (memory.written.who[granule] != who).any():
+                self._check_together(granule, who, new(), ins)
         if strong and memory.flags is not None:
             self._synchronise(ins, granule, who, kind, now)
 
@@ -176,9 +175,10 @@ class DeviceShadow:
         key = ("device", width, rest)
         known = pattern.facts.get(key)
         if known is None or known[0] is not mask or known[1] is not self:
-            active = m.lanes_of(mask)
-            offsets = np.broadcast_to(pattern.array, active.shape)[active] + rest
-            lanes = self._granules(offsets >> memory.shift, self.who[active], None, active, width)
+            active = None if mask is None and m.threads == m.T else m.lanes_of(mask)
+            offsets, who = np.broadcast_to(pattern.array, self.who.shape), self.who
+            offsets, who = (x.reshape(-1) if active is None else x[active] for x in (offsets, who))
+            lanes = self._granules((offsets + rest) >> memory.shift, who, None, active, width)
             known = pattern.remember(key, (mask, self, lanes))
         return known[2], ((offset - rest - start) >> memory.shift) + base
 
@@ -198,13 +198,15 @@ class DeviceShadow:
         if count > 1:
             granule = (granule[:, None] + np.arange(count)).reshape(-1)
             who = np.repeat(who, count)
-        distinct = len(granule) < 2 or bool((np.diff(np.sort(granule)) > 0).all())
-        return _Lanes(granule, who, picked, active, distinct)
+        return _Lanes(granule, who, picked, active)
 
     def _new(self, values, lanes: _Lanes, width) -> np.ndarray:
         """What is written to each granule."""
-        shape = lanes.active.shape
-        columns = [np.broadcast_to(value, shape)[lanes.active] for value in values]
+        columns = [np.broadcast_to(value, self.who.shape) for value in values]
+        if lanes.active is None:
+            columns = [column.reshape(-1) for column in columns]
+        else:
+            columns = [column[lanes.active] for column in columns]
         if lanes.picked is not None:
             columns = [column[lanes.picked] for column in columns]
         octets = np.ascontiguousarray(np.stack(columns, axis=1)).view(np.uint8)

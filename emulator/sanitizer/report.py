@@ -9,12 +9,13 @@ class Hazard:
     """One pair of places in the program that can go wrong together, as first seen.
 
     kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read",
-    "unfinished-copy"; `words` has those of TMA, wgmma and clusters. source, ptx_line, thread: of the
-    access that was noticed; other_...: of the
-    earlier one, or None. source is (file, line) in the kernel's own file, or None without
+    "unfinished-copy", "global-race", "uninitialised-register", "undefined-shuffle" or "membermask";
+    `words` has those of TMA, wgmma and clusters. source, ptx_line, thread: of the access that was
+    noticed; other_...: of the earlier one, or None.
+    source is (file, line) in the kernel's own file, or None without
     `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
-    address: byte offset in the block's shared memory, that is symbol + offset. count: how often, in
-    granules.
+    address: byte offset in the block's shared memory, that is symbol + offset, or in the buffer that
+    `symbol` names; 0 where it is about a register. count: how often, in granules or threads.
     """
 
     kind: str

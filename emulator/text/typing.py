@@ -75,7 +75,10 @@ def check(ins: Instruction, types: dict[str, str], verdicts: dict) -> None:
 
     types: unique register name -> its type. verdicts: remembers what has been found of instructions that look alike.
     """
-    key = (ins.parts, tuple([_kind(operand, types) for operand in ins.operands]))
+    if ins.parts[0] not in _CHECKED:
+        return
+    kinds = [types.get(x.name) if type(x) is Reg else _kind(x, types) for x in ins.operands]
+    key = (ins.parts, tuple(kinds))
     verdict = verdicts.get(key)
     if verdict is None:
         verdict = verdicts[key] = _problem(ins.parts, key[1], ins) or ""
@@ -239,4 +242,15 @@ _COMBINATIONS: dict[str, Callable] = {
     "barrier": _barrier,
     "elect": _elect,
     "isspacep": lambda parts, kinds: _misfit("pred", kinds[0], False, parts[0]),
+}
+_CHECKED = {
+    *_OPERANDS,
+    *_RELAXED,
+    *_COMBINATIONS,
+    "atom",
+    "red",
+    "ldmatrix",
+    "stmatrix",
+    "cp",
+    "prefetch",
 }

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import emulator
+from emulator import TensorMap
 from kernels.build import build
 from kernels.rungs import find
-from kernels.tensor_map import TensorMap
 
 ARCH = "90a"
 
