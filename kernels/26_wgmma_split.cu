@@ -271,7 +271,7 @@ __cluster_dims__(SPLIT, 1, 1)
         constexpr int peers = SPLIT;
         const int me = part_at;
         cluster_exchange();
-        auto part = [&](int peer, int r, int c) { return load_four_from(stage0 + (r * PITCH + c) * 4, peer); };
+        auto part = [&](int peer, int r, int c) { return load4_from(stage0 + (r * PITCH + c) * 4, peer); };
 #else
         const int first = shares.owner(tile * k_steps);
         const int peers = shares.owner((tile + 1) * k_steps - 1) - first + 1, me = blockIdx.x - first;
@@ -302,11 +302,11 @@ __cluster_dims__(SPLIT, 1, 1)
             sum = make_float4(alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w);
             Out* target = C + static_cast<long long>(row + r) * N + col + c;
             if (beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
-                const float4 old = load_four(target);
+                const float4 old = load4(target);
                 sum =
                     make_float4(sum.x + beta * old.x, sum.y + beta * old.y, sum.z + beta * old.z, sum.w + beta * old.w);
             }
-            store_four(target, sum);
+            store4(target, sum);
         }
 
         __syncwarp();

@@ -251,13 +251,13 @@ __device__ __forceinline__ void stmatrix_x4(unsigned shared, const unsigned (&r)
 }
 
 // What store_atoms of epilogue.cuh needs for outputs of bf16.
-__device__ __forceinline__ float4 load_four(const bf16* c) {
+__device__ __forceinline__ float4 load4(const bf16* c) {
     const uint2 bits = *reinterpret_cast<const uint2*>(c);
     const float2 low = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.x));
     const float2 high = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.y));
     return make_float4(low.x, low.y, high.x, high.y);
 }
-__device__ __forceinline__ void store_four(bf16* c, float4 v) {
+__device__ __forceinline__ void store4(bf16* c, float4 v) {
     const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y), high = __floats2bfloat162_rn(v.z, v.w);
     *reinterpret_cast<uint2*>(c) =
         make_uint2(reinterpret_cast<const unsigned&>(low), reinterpret_cast<const unsigned&>(high));
@@ -326,7 +326,7 @@ __device__ __forceinline__ void cluster_exchange() {
 }
 
 // Four floats at the place `shared` has in block `rank`. 9.7.9.23: mapa; 9.7.9.8: ld.shared::cluster.
-__device__ __forceinline__ float4 load_four_from(unsigned shared, unsigned rank) {
+__device__ __forceinline__ float4 load4_from(unsigned shared, unsigned rank) {
     unsigned remote;
     float4 v;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));

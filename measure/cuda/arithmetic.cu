@@ -40,23 +40,25 @@ __device__ __forceinline__ unsigned operand(unsigned seed) {
 __device__ __forceinline__ void multiply(Sum (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
 #if UNIT == 5
     asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #elif UNIT >= 1
-    asm volatile("mma.sync.aligned."
+    asm volatile(
+        "mma.sync.aligned."
 #if UNIT == 1
-                 "m16n8k16.row.col.f32.f16.f16.f32 "
+        "m16n8k16.row.col.f32.f16.f16.f32 "
 #elif UNIT == 2
-                 "m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "m16n8k16.row.col.f32.bf16.bf16.f32 "
 #elif UNIT == 3
-                 "m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "m16n8k8.row.col.f32.tf32.tf32.f32 "
 #else
-                 "m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+        "m16n8k32.row.col.f32.e4m3.e4m3.f32 "
 #endif
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #endif
 }
 
@@ -73,7 +75,8 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic(long long (*passed)
 #pragma unroll
         for (int u = 0; u < UNROLL; ++u)
 #pragma unroll
-            for (int i = 0; i < SUMS; ++i) sums[i] = fmaf(sums[i], a[u % 2], b[u % 2]);  // a and b stay at the unit's inputs
+            for (int i = 0; i < SUMS; ++i)
+                sums[i] = fmaf(sums[i], a[u % 2], b[u % 2]);  // a and b stay at the unit's inputs
     __syncthreads();
     report(start, passed);
     for (int i = 0; i < SUMS; ++i) kept += sums[i];

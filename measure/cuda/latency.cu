@@ -58,7 +58,8 @@ extern "C" __global__ void latency(unsigned long long* first, long long* clocks,
         }
     }
     const long long end = clock64();
-    seen[threadIdx.x] = static_cast<unsigned>(global) + shared + number + __float_as_uint(sum + d[0] + d[1] + d[2] + d[3]);
+    seen[threadIdx.x] =
+        static_cast<unsigned>(global) + shared + number + __float_as_uint(sum + d[0] + d[1] + d[2] + d[3]);
     if (threadIdx.x == 0) *clocks = end - start;
 }
 

@@ -29,10 +29,11 @@ __device__ __forceinline__ void multiply(Sum (&d)[32][4], unsigned long long a, 
 #elif UNIT == 4
     WGMMA("m64n256k32", "f32.e4m3.e4m3", 32, "%128", "%129", "%130", "1, 1", "n"(0));
 #else
-    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" NUMBERS_32 "}, %128, %129, add;\n}\n"
-                 : ATOMS_32(d, 0)
-                 : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" NUMBERS_32 "}, %128, %129, add;\n}\n"
+        : ATOMS_32(d, 0)
+        : "l"(a), "l"(b), "r"(static_cast<int>(add)));
 #endif
 }
 
