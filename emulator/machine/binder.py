@@ -32,6 +32,9 @@ What steps call on `m`, besides `m.B`, `m.T`, `m.W`, `m.regs`:
     m.count_shared(ins, address, mask, width, kind)   wavefronts, bytes, samples (cheap when repeated)
     m.count_global(ins, address, mask, width, kind)   requests, sectors, bytes, samples
     m.state(name, make)               -> an object of yours that lives as long as the chunk
+    m.count_wavefronts(ins, mask, by_warp, by_lane)   what an instruction always costs in shared memory
+    m.endings.append(f)               f(m) is called when every thread has come to its end
+    m.cluster                         blocks of a cluster; they lie side by side in the chunk
     m.progress()                      something that others may wait for has changed
     m.spin(mask)                      these lanes polled something; let others run before they go on
     m.sanitizer                       None, or the object that watches shared memory
