@@ -66,6 +66,7 @@ _RELAXED: dict[str, Callable] = {
     "st": lambda parts: (None, parts[-1]),
     "cvt": lambda parts: (parts[-2], parts[-1]),
 }
+_PREDICATE, _NUMBER = "is a predicate, not a number", "is not a predicate"
 _ORDERED = {"lt", "le", "gt", "ge"}
 _UNSIGNED_ONLY = {"lo", "ls", "hi", "hs"}
 
@@ -83,7 +84,8 @@ def check(ins: Instruction, types: dict[str, str], verdicts: dict) -> None:
     if verdict is None:
         verdict = verdicts[key] = _problem(ins.parts, key[1], ins) or ""
     if verdict:
-        raise PtxError(f"{ins.opcode}: {verdict}", ins.line, ins.text)
+        names = (getattr(getattr(x, "item", x), "name", "this") for x in ins.operands)
+        raise PtxError(f"{ins.opcode}: {verdict.format(*names)}", ins.line, ins.text)
 
 
 def _kind(operand, types: dict[str, str]):
@@ -127,6 +129,8 @@ def _problem(parts: tuple[str, ...], kinds: tuple, ins: Instruction) -> str | No
         if parts[0] == "mov" and type(kind) is tuple and kind[0] == "Vector":
             return None
         problem = _misfit(wanted, kind, relaxed, parts[0])
+        if problem in (_PREDICATE, _NUMBER):
+            return f"{{{number - 1}}} {problem}"
         if problem:
             return f"operand {number} {problem}"
     return None
@@ -146,7 +150,7 @@ def _misfit(wanted: str, kind, relaxed: bool, opcode: str) -> str | None:
     if not kind or kind == "special" or kind == wanted:
         return None
     if "pred" in (wanted, kind):
-        return f"is of type .{wanted}, and its register of type .{kind}"
+        return _NUMBER if wanted == "pred" else _PREDICATE
     wide, held = WIDTHS[wanted], WIDTHS[kind]
     same, bits = held == wide, kind in _BITS
     sizes = held >= wide if relaxed else same

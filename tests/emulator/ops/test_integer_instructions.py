@@ -545,3 +545,19 @@ def test_one_pattern_in_registers_of_two_widths():
     for n in range(64):
         x, y = (n * 0x10000001 + 0x80000000) % (1 << 32), n * 0x01234567 % (1 << 32)
         assert (d[n], e[n], f[n], g[n]) == (x * y % (1 << 32), x ^ y, x * y, x ^ y)
+
+
+def test_mad24_saturates():
+    """PTX ISA 9.7.1.6: bits 47 to 16 of the product of 24-bit numbers, plus c, clamped to 32 bits."""
+    rng = np.random.default_rng(24)
+    a, b, c = (rng.integers(-(1 << 31), 1 << 31, 512).astype("i4") for _ in range(3))
+    c[::2] = np.where(rng.integers(0, 2, 256), (1 << 31) - 1, -(1 << 31))
+    inputs = {name: ("s32", x) for name, x in zip(("%a", "%b", "%c"), (a, b, c), strict=True)}
+    got = run("mad24.hi.sat.s32 %d, %a, %b, %c;", inputs, {"%d": "s32"})
+
+    def low(x):
+        return (int(x) & 0xFFFFFF ^ 0x800000) - 0x800000
+
+    exact = [(low(x) * low(y) >> 16) + int(z) for x, y, z in zip(a, b, c, strict=True)]
+    clamped = [min(max(e, -(1 << 31)), (1 << 31) - 1) for e in exact]
+    assert clamped != exact and got.tolist() == clamped

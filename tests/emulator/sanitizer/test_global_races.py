@@ -243,3 +243,12 @@ def test_reads_of_what_nobody_writes_are_not_looked_at():
     finally:
         DeviceShadow.access = real
     assert seen and all(opcode.startswith("st") for opcode in seen)
+
+
+def test_writing_what_is_there_already_is_no_race():
+    """In blocks that run one after the other here, too; another value is one."""
+    n = 40 * 1024
+    x, y, f = np.ones(n, np.int32), np.zeros(n, np.int32), np.zeros(16, np.int32)
+    assert not launch(SOURCE, "changed", 40, 1024, [x, y, f, np.int32(n)]).hazards
+    own = SOURCE.replace("if (x[i] > 0) f[0] = 1;", "if (x[i] > 0) f[0] = blockIdx.x;")
+    assert launch(own, "changed", 40, 1024, [x, y, f, np.int32(n)]).hazards
