@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from emulator.counts.trace import Row, Trace
+from emulator.counts.trace import Row, Trace, UnevenBarrier
 from emulator.errors import PtxError, Unsupported
 from emulator.machine import schedule
 from emulator.machine.binder import PARAM_ADDRESS
@@ -221,6 +221,7 @@ class Launch:
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip
         self.report = Report() if sanitize else None
+        self.uneven: list[UnevenBarrier] = []
         self.device: DeviceMemory | None = None  # watches global memory
 
     def _check_shape(self, shared_bytes) -> None:
@@ -342,6 +343,7 @@ class Launch:
             self.report.hazards if self.report else None, self.counting, len(coordinates),
             time.perf_counter() - started,
             [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
+            self.uneven,
         )  # fmt: skip
 
     def _watch(self, coordinates) -> DeviceMemory | None:
