@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from . import answers
 from .cases import ceil_div, poisoned, product
-from .exercise import Case, Exercise, Goal, Race
+from .exercise import Case, Exercise, Goal, Need, Race
+from .inflight import fetches_ahead
 
 MEMORY = "Memory"
 MORE_WORK = "More work a thread"
@@ -17,9 +20,24 @@ EVERYTHING = "Everything at once"
 PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING)
 
 
-def products(sizes, tile, block, **options):
-    """`cases` for a GEMM kernel: one launch per size."""
-    return lambda rng: tuple(product(rng, size, tile, block, **options) for size in sizes)
+def last_drawn(cases) -> tuple[Case, ...]:
+    """The same cases, the last one marked: its sizes are drawn anew each time."""
+    *fixed, last = cases
+    return (*fixed, replace(last, drawn=True))
+
+
+def products(sizes, tile, block, *, drawn=((1, 80), (1, 80), (65, 120)), step=1, **options):
+    """`cases` for a GEMM kernel: one launch per size, and one of a size drawn anew each time.
+
+    drawn: the least and the largest M, N and K of that one, each in units of `step`; None for no such launch.
+    """
+
+    def cases(rng):
+        more = drawn and (tuple(int(step * rng.integers(a, b + 1)) for a, b in drawn),)
+        made = tuple(product(rng, size, tile, block, **options) for size in (*sizes, *(more or ())))
+        return last_drawn(made) if more else made
+
+    return cases
 
 
 def mapping(
@@ -33,12 +51,15 @@ def mapping(
     dtype=np.float32,
     extra=(),
     label=None,
+    special="",
 ):
     """A launch that moves or scales its one input of this shape; `rearrange` gives the right output."""
     x = rng.standard_normal(shape).astype(dtype)
     expected = rearrange(x)
     label = label or " x ".join(map(str, shape))
-    return Case(label, (x, poisoned(output, dtype), *extra), 1, expected, grid, block)
+    return Case(
+        label, (x, poisoned(output, dtype), *extra), 1, expected, grid, block, special=special
+    )
 
 
 def _scale_rows(rng):
@@ -47,8 +68,11 @@ def _scale_rows(rng):
         mapping(
             rng, (M, N), (M, N), lambda x: alpha * x, (1, M), (64,),
             extra=(np.int32(M), np.int32(N), alpha), label=f"M={M}, N={N}",
+            special=f"N={N} is no multiple of 4" if N % 4 else "N ends within a step of the block" if N % 256 else "",
         )
-        for M, N in ((4, 512), (3, 300), (3, 301), (2, 130), (5, 3))
+        for M, N in (
+            (4, 512), (3, 300), (3, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
+        )
     )  # fmt: skip
 
 
@@ -69,37 +93,59 @@ def _chunks(columns):
 
 
 def _reverse(rng):
-    return (
+    return tuple(
         mapping(
-            rng, (3, 512), (3, 512), lambda x: np.ascontiguousarray(x[:, ::-1]), (3,), (128,),
-            label="three blocks of 512",
-        ),
+            rng, (blocks, 512), (blocks, 512), lambda x: np.ascontiguousarray(x[:, ::-1]), (blocks,), (128,),
+            label=f"{blocks} blocks of 512",
+        )
+        for blocks in (3, int(rng.integers(4, 12)))
     )  # fmt: skip
+
+
+def _warp_meets(built, trace):
+    """Does the warp meet between its stores to shared memory and its first ldmatrix?"""
+    meets = False
+    for row in trace.instructions:
+        if row.opcode.startswith("bar"):
+            meets = True
+        elif row.shared_wavefronts and row.opcode.startswith("st"):
+            meets = False
+        elif row.opcode.startswith("ldmatrix"):
+            break
+    if meets:
+        return []
+    return [
+        "The lanes store the tiles, and ldmatrix reads what other lanes have stored, with no __syncwarp() between: only "
+        "that makes the stores of one lane visible to the others."
+    ]
+
+
+def _no_spare_room(built, trace):
+    """Does the tile take no more shared memory than its elements?"""
+    room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
+    return (
+        []
+        if room <= tile
+        else [
+            f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
+        ]
+    )
 
 
 def _row_sums(rng):
     cases = []
-    for M, K in ((64, 16), (128, 48), (64, 176), (64, 512)):
+    tall, wide_ = (int(rng.integers(1, n)) for n in (4, 20))
+    for M, K in ((64, 16), (128, 48), (64, 176), (64, 512), (64 * tall, 16 * wide_)):
         x = rng.standard_normal((M, K)).astype(np.float32)
         wide = x.astype(float)
         cases.append(
             Case(
                 f"M={M}, K={K}", (x, poisoned((M,)), np.int32(K)), 1, wide.sum(1), (M // 64,), (64,),
                 tolerance=(K + 4) * 2.0**-23, scale=np.abs(wide).sum(1),
+                special="there are fewer tiles than stages" if K < 64 else "slots are used again",
             )
         )  # fmt: skip
     return tuple(cases)
-
-
-def _copies_in_flight(trace):
-    """Does the steady state leave STAGES - 2 = 2 groups unfinished?"""
-    waits = [int(row.text.rstrip(";").split()[-1]) for row in trace.rows("cp.async.wait_group")]
-    if waits and max(waits) >= 2:
-        return []
-    left = max(waits, default=0)
-    return [
-        f"Each wait leaves {left} copies in flight; with four stages, two may stay while the oldest is used."
-    ]
 
 
 def _transposes(rng):
@@ -107,8 +153,9 @@ def _transposes(rng):
         mapping(
             rng, (M, N), (N, M), lambda x: np.ascontiguousarray(x.T), (ceil_div(N, 32), ceil_div(M, 32)), (32, 8),
             extra=(np.int32(M), np.int32(N)), label=f"{M} x {N}",
+            special="the tiles at the edges are not whole" if M % 32 or N % 32 else "",
         )
-        for M, N in ((32, 32), (64, 96), (33, 70), (1, 65))
+        for M, N in ((32, 32), (64, 96), (33, 70), (1, 65), tuple(map(int, rng.integers(1, 130, 2))))
     )  # fmt: skip
 
 
@@ -133,18 +180,29 @@ def _orders(rng):
             right(m, n),
             (m * n,),
             (32,),
+            special=f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
+            if m % 4
+            else "",
         )
-        for m, n in ((8, 6), (10, 3), (3, 5), (1, 7), (9, 1))
+        for m, n in (
+            (8, 6),
+            (10, 3),
+            (3, 5),
+            (1, 7),
+            (9, 1),
+            tuple(map(int, rng.integers(1, 20, 2))),
+        )
     )
 
 
 def _epilogues(rng):
     tried = (
-        ((32, 32, 8), (1.0, 0.0)),
+        ((32, 64, 8), (1.0, 0.0)),
         ((33, 36, 5), (1.5, 0.0)),
-        ((40, 44, 7), (0.5, 2.0)),
+        ((40, 44, 7), (0.75, 1.5)),
         ((17, 35, 4), (-1.0, 0.25)),
         ((1, 2, 3), (2.0, 0.0)),
+        (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
     return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
 
@@ -157,6 +215,16 @@ def _rows_of_order(case):
 def _columns_of_order(case):
     m, n = case.expected.shape
     return np.arange(m * n, dtype=np.int32).reshape(n, m).T
+
+
+def _one_row_of_b(row):
+    """The product if all lanes of ldmatrix.trans point at this row of B, column 0: each 8x8 matrix repeats it."""
+
+    def guess(case):
+        B = case.product.B
+        return case.product.A @ np.tile(B[row, :8], (16, 2))
+
+    return guess
 
 
 def _tile_stride(operand):
@@ -173,7 +241,7 @@ def _tile_stride(operand):
     return guess
 
 
-SIZES = ((64, 64, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
+SIZES = ((64, 96, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
 
 EXERCISES = (
     Exercise(
@@ -187,7 +255,7 @@ EXERCISES = (
         "With `col` along the warp, `B[k * N + col]` is 32 neighbouring floats: 128 bytes, four sectors. `A[row * K + k]` "
         "is one address for the whole warp, and costs one sector. The number of instructions has not changed.",
         cases=products(SIZES, (32, 32), (32, 32)),
-        goals=(Goal("global_sectors", 21_000, "M=64, N=64, K=32"),),
+        goals=(Goal("global_sectors", 31_500, "M=64, N=96, K=32"),),
     ),
     Exercise(
         "place_barriers", MEMORY, "Place the two barriers", 10,
@@ -198,7 +266,14 @@ EXERCISES = (
         ),
         "The first barrier stands between writing and reading: no thread reads the tiles before all have written them. The "
         "second stands between reading and the next writing. Neither may stand inside an `if` that some threads skip.",
-        cases=products(((16, 16, 32), (32, 48, 40), (17, 5, 23)), (16, 16), (16, 16)),
+        cases=products(((16, 16, 32), (32, 48, 40), (17, 5, 23), (20, 36, 81)), (16, 16), (16, 16)),
+        needs=(
+            Need(
+                "bytes read from shared memory", 245_760, "M=32, N=48, K=40",
+                "the products are formed from the tiles in shared memory",
+            ),
+        ),
+        goals=(Goal("bytes read from global memory", 31_000, "M=32, N=48, K=40"),),
     ),
     Exercise(
         "count_wavefronts", MEMORY, "Count wavefronts by hand", 10,
@@ -225,16 +300,27 @@ EXERCISES = (
     ),
     Exercise(
         "coarsen", MORE_WORK, "Four outputs a thread: beat a rung's wavefronts", 30,
-        "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, with fewer "
-        "wavefronts of shared memory than the `tiled` rung spends on the same product (16,896 at 64 x 64 x 64).",
+        "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, so that each "
+        "value of `Bs` is read once and used four times. The `tiled` rung, with one output per thread, spends 16,896 "
+        "wavefronts of shared memory on the same product at 64 x 64 x 64.",
         (
             "The outputs are rows `ty`, `ty + 8`, `ty + 16` and `ty + 24` of the tile: one `Bs[k][tx]` serves all four.",
-            "Four steps of k at a time: four values of `Bs` in registers, then one `float4` from each of the four rows.",
+            "Loop over k outside and over the four outputs inside. `sum[i]` adds `As[ty + 8 * i][k] * Bs[k][tx]`.",
         ),
-        "Each value of `Bs` is read once and used four times. A row of `As` is the same for the whole warp: a `float4` "
-        "of it costs two wavefronts, and serves four steps of k, where four single floats would cost four.",
-        cases=products(((64, 64, 64), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
-        goals=(Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),),
+        "The plain loop is enough: for each k, `b` is read once and used for four outputs. Four steps of k read four "
+        "neighbouring floats of a row of `As`, and the compiler makes one 16-byte load of them, because it can see that the "
+        "row is aligned: look for `ld.shared.v4` in the PTX. That load is the same for the whole warp, costs two wavefronts, "
+        "and serves four steps, where four single loads would cost four.",
+        cases=products(((64, 64, 64), (32, 64, 96), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
+        goals=(
+            Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),
+            Goal("bytes read from global memory", 66_000, "M=64, N=64, K=64"),
+        ),
+        suspects={
+            "Only the first of each thread's four outputs is summed: sum[1] to sum[3] stay 0": lambda case: np.where(
+                np.arange(len(case.expected))[:, None] % 32 < 8, case.expected, 0
+            ),
+        },
     ),
     Exercise(
         "vectorize", MORE_WORK, "Wide accesses where they are allowed", 20,
@@ -245,13 +331,14 @@ EXERCISES = (
         ),
         "The width of an access must divide its address: with `N = 301`, row 1 begins at byte 1204, and a float4 there "
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
-        cases=_scale_rows,
+        cases=lambda rng: last_drawn(_scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"),),
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
         "Tiles arrive through `cp.async` in two buffers. The kernel waits for its copies, but not for the last; it reads what "
-        "others copied, and refills what others may still read. Mend all three.",
+        "others copied, and refills what others may still read. Mend all three, and keep fetching ahead: while a tile is read, "
+        "the copy of the next is on its way.",
         (
             "`cp_async_wait<0>()` waits for the calling thread's own copies. Who copied the element that you read?",
             "One barrier a turn is enough: after the wait, before the next fetch. What does it order, backwards and forwards?",
@@ -259,7 +346,12 @@ EXERCISES = (
         "The wait makes a thread's own copies visible to itself, the last one too, now that it leaves none under way; the "
         "barrier after it makes everyone's visible to all. The same barrier also proves that the buffer about to be filled, "
         "read in the turn before, has been read by all.",
-        cases=_reverse,
+        cases=lambda rng: last_drawn(_reverse(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 6_144, "3 blocks of 512", "each tile arrives by cp.async"),
+            Need("bytes read from shared memory", 6_144, "3 blocks of 512", "the output is read from the buffers"),
+        ),
+        inspect=fetches_ahead(1),
     ),
     Exercise(
         "pipeline_stages", COPIES, "Write a pipeline of N stages", 60,
@@ -272,9 +364,16 @@ EXERCISES = (
         ),
         "When turn t waits, `t + STAGES - 1` groups have been committed, and the newest `STAGES - 2` may stay in flight. The "
         "barrier then shows the tile to all threads, and shows that slot `(t - 1) % STAGES`, filled next, has been read.",
-        cases=_row_sums,
-        goals=(Goal("barriers", 66, "M=64, K=512"),),
-        inspect=_copies_in_flight,
+        cases=lambda rng: last_drawn(_row_sums(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
+            Need("bytes read from shared memory", 131_072, "M=64, K=512", "the sums are formed from the buffers"),
+        ),
+        goals=(
+            Goal("barriers", 66, "M=64, K=512"),
+            Goal("bytes read from global memory", 131_072, "M=64, K=512"),
+        ),
+        inspect=fetches_ahead(2),
     ),
     Exercise(
         "wmma_tile", TENSOR_CORES, "A tile on the tensor cores", 20,
@@ -286,7 +385,14 @@ EXERCISES = (
         "Both operands are row-major, and the stride of a load is that of the whole matrix, not of the tile. The warp acts "
         "as one: every lane makes every call.",
         cases=products(
-            ((16, 16, 16), (32, 48, 64), (16, 64, 48)), (16, 16), (32,), dtype=np.float16
+            ((16, 16, 16), (32, 48, 64), (16, 64, 48)), (16, 16), (32,), drawn=((1, 4), (1, 4), (3, 8)), step=16,
+            dtype=np.float16,
+        ),
+        needs=(
+            Need(
+                "matrix multiplications of a warp", 24, "M=32, N=48, K=64",
+                "the tensor cores multiply (wmma::mma_sync)",
+            ),
         ),
         suspects={
             "A is loaded with a stride of 16, the tile's, where its rows are K apart": _tile_stride("A"),
@@ -319,7 +425,10 @@ EXERCISES = (
         ),
         "A's pairs run along a row, B's down a column: along K in both. That is why B in row-major order needs two loads a "
         "register, and why `ldmatrix` has `.trans`.",
-        cases=products(((16, 8, 16),), (16, 8), (32,), dtype=np.float16, sizes_passed=False),
+        cases=products(((16, 8, 16),), (16, 8), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
+        needs=(
+            Need("matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"),
+        ),
     ),
     Exercise(
         "transpose_operand", TENSOR_CORES, "ldmatrix for a transposed operand", 30,
@@ -331,7 +440,16 @@ EXERCISES = (
         ),
         "`lane % 16` is the row, `lane / 16 * 8` the column: matrices 0 and 1 are rows 0-7 and 8-15 of the left half, the two "
         "registers of the first `mma`. The transposition happens inside each 8 x 8 matrix, never between them.",
-        cases=products(((16, 16, 16),), (16, 16), (32,), dtype=np.float16, sizes_passed=False),
+        cases=products(((16, 16, 16),), (16, 16), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
+        needs=(
+            Need("matrix multiplications of a warp", 2, "M=16, N=16, K=16", "two mma.m16n8k16 multiply"),
+            Need("ldmatrix instructions", 2, "M=16, N=16, K=16", "ldmatrix loads A and B from shared memory"),
+        ),
+        inspect=_warp_meets,
+        suspects={
+            f"Every lane points at row {row} of B: each lane must point at a row of its own": _one_row_of_b(row)
+            for row in range(16)
+        },
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
@@ -344,6 +462,9 @@ EXERCISES = (
         "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
         "the same banks again.",
         cases=_chunks(64),
+        needs=(
+            Need("bytes read from shared memory", 4_096, "one 32 x 64 tile", "the tile is read back from shared memory"),
+        ),
         goals=(Goal("shared_wavefronts", 64, "one 32 x 64 tile"),),
     ),
     Exercise(
@@ -357,7 +478,13 @@ EXERCISES = (
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
         "all four values, so `chunk ^ row / 2 % 4` puts a column's chunks in four different places.",
         cases=_chunks(32),
+        needs=(
+            Need("bytes read from shared memory", 2_048, "one 32 x 32 tile", "the tile is read back from shared memory"),
+        ),
         goals=(Goal("shared_wavefronts", 32, "one 32 x 32 tile"),),
+        inspect=_no_spare_room,
+        outside="A chunk must stay in its row: place() must return 0 to 3 for every row, so only two bits of the row may "
+        "be mixed in. `chunk ^ row` grows with the row.",
     ),
     Exercise(
         "swizzle_parameters", BANKS, "The same swizzle in three numbers", 20,
@@ -382,8 +509,8 @@ EXERCISES = (
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
         "bytes, so no alignment is lost.",
-        cases=_transposes,
-        goals=(Goal("shared_wavefronts", 64, "32 x 32"),),
+        cases=lambda rng: last_drawn(_transposes(rng)),
+        goals=(Goal("shared_wavefronts", 64, "32 x 32"), Goal("global_sectors", 256, "32 x 32")),
     ),
     Exercise(
         "guard_epilogue", EVERYTHING, "An edge-guarded epilogue", 30,
@@ -395,8 +522,8 @@ EXERCISES = (
         ),
         "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
         "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
-        cases=_epilogues,
-        goals=(Goal("global_requests", 520, "M=32, N=32, K=8, alpha=1, beta=0"),),
+        cases=lambda rng: last_drawn(_epilogues(rng)),
+        goals=(Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),),
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
@@ -408,7 +535,7 @@ EXERCISES = (
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
         "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, tiles would be visited twice or not at all.",
-        cases=_orders,
+        cases=lambda rng: last_drawn(_orders(rng)),
         suspects={
             "This is row-major order: no bands": _rows_of_order,
             "This is column-major order over the whole of C: no bands": _columns_of_order,
@@ -424,8 +551,13 @@ EXERCISES = (
         ),
         "Per step of k a thread reads two float4s and does sixteen multiply-adds: one operation for each byte, four times "
         "as many as with one output a thread. Wider tiles go further; the ladder's rungs show where that ends.",
-        cases=products(((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,)),
-        goals=(Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),),
+        cases=products(
+            ((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,), drawn=((1, 2), (1, 3), (1, 4)), step=64,
+        ),
+        goals=(
+            Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),
+            Goal("bytes read from global memory", 65_536, "M=64, N=64, K=64"),
+        ),
         race=Race("coarsened_1d", 2048),
     ),
 )  # fmt: skip
@@ -435,6 +567,6 @@ _BY_NAME = {exercise.name: exercise for exercise in EXERCISES}
 
 def find(name: str) -> Exercise:
     """The exercise of this name. ValueError lists the names there are."""
-    if name not in _BY_NAME:
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise ValueError(f"no exercise {name!r}; there are {', '.join(_BY_NAME)}")
     return _BY_NAME[name]

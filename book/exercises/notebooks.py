@@ -47,6 +47,9 @@ def cells(exercise: Exercise) -> list:
     goals = "".join(
         f" The goal: at most {g.limit:,} {g.words} at {g.case}." for g in exercise.goals
     )
+    if exercise.needs:
+        asked = "; ".join(dict.fromkeys(need.task for need in exercise.needs))
+        goals = f" The check counts that it is done this way: {asked}.{goals}"
     time = f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
     if exercise.is_kernel:
         language = "cuda"
