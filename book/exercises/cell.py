@@ -17,8 +17,12 @@ from .lab import device_code
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
 
-# The kernels that this session has written.
+# What the gaps of a skeleton bring with them.
+EXPECTED_WARNINGS = "was declared but never referenced", "was set but never used"
+
+# The kernels that this session has written, and those whose last version did not compile.
 _SOURCES: dict[str, str] = {}
+_FAILED: set[str] = set()
 
 
 def kernel(line: str, cell: str) -> None:
@@ -29,17 +33,22 @@ def kernel(line: str, cell: str) -> None:
         return
     # The cell's first line is the magic itself: with an empty line for it, lines count as the cell shows them.
     text = device_code("\n" + cell)
+    _SOURCES.pop(name, None)
+    _FAILED.add(name)
     try:
         if absent := missing("\n" + cell, f"{name}.cu"):
             raise kernels.BuildError(f"{name} does not compile", absent)
-        compile_cell(name, text)
+        built = compile_cell(name, text)
     except kernels.BuildError as error:
-        _SOURCES.pop(name, None)
         print(f"{WRONG} {name} does not compile")
         print("\n".join(str(d) for d in error.diagnostics))
         return
+    _FAILED.discard(name)
     _SOURCES[name] = text
     print(f"{RIGHT} {name} compiles")
+    for warning in built.warnings:
+        if not any(words in warning for words in EXPECTED_WARNINGS):
+            print(warning)
     if near := _near_miss(name):
         print(f"  no exercise is called {name}; did you mean {near}?")
 
@@ -61,11 +70,23 @@ def source(name: str) -> str:
 
 
 def check(name: str, answer=None) -> None:
-    """Try the kernel that `%%kernel NAME` kept, or judge this `answer`, and print the verdict."""
-    exercise = find(name)
+    """Try the kernel that `%%kernel NAME` kept, or judge this `answer`, and print the verdict.
+
+    Whatever is given, what is wrong with it is printed: nothing is raised.
+    """
+    try:
+        exercise = find(name)
+    except ValueError:
+        print(f"{WRONG} {_no_such_exercise(name)}")
+        return
     if exercise.is_kernel:
+        if name in _FAILED:
+            print(
+                f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again"
+            )
+            return
         if name not in _SOURCES:
-            print(f"{WRONG} {name}: run its %%kernel cell first (it must compile)")
+            print(f"{WRONG} {name}: run its %%kernel cell first")
             return
         verdict = judge(exercise, _SOURCES[name])
     else:
@@ -73,6 +94,19 @@ def check(name: str, answer=None) -> None:
     if verdict.passed:
         _remember(name)
     print(verdict)
+
+
+def _no_such_exercise(name) -> str:
+    if not isinstance(name, str):
+        return 'check takes the name of an exercise, in quotes: check("coalesce")'
+    if name == LAB:
+        return (
+            f'the lab has a check of its own: print(lab.run(source("{LAB}"), machine="emulator"))'
+        )
+    names = [exercise.name for exercise in EXERCISES]
+    near = get_close_matches(name.lower(), names, 1, cutoff=0.7)
+    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return f"no exercise is called {name}; {meant}"
 
 
 def judge_answer(name: str, answer) -> Verdict:
