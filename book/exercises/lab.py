@@ -27,6 +27,7 @@ from .judge import STOPPED, explain_error, explain_hazards, try_launch
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2
+SAMPLES = 20  # timed launches, of which the median counts
 FRAGMENT = 16
 HALF_BYTES = 2
 
@@ -283,7 +284,7 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
     go = prepare_on_gpu(built, entry, *geometry, (a, b, c, *sizes), kernel.shared_bytes)
     go()  # the first launch loads the kernel, and is not timed
     times = []
-    for _ in range(20):
+    for _ in range(SAMPLES):
         start.record()
         go()
         stop.record()
