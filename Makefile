@@ -25,6 +25,7 @@ CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
 # From npm, where Node.js is there. Pinned, so that a newer version does not find what this one did not.
 PRETTIER := npx --yes prettier@3.10.1
 OXLINT := npx --yes oxlint@1.94.0
+SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_lab
 
 .DEFAULT_GOAL := help
 .PHONY: help book live chapters serve lab test lint compile record counters picture format setup-cells clean
@@ -68,7 +69,7 @@ serve: book  ## show the book on http://localhost:8000 (PORT=8000)
 
 lab: $(READY)  ## open the chapters in JupyterLab
 	@$(PY) -c 'import jupyterlab' 2>/dev/null || $(PY) -m pip install --quiet "jupyterlab>=4,<5"
-	@$(PY) -m jupyterlab book
+	@$(PY) -m jupyterlab book --LabServerApp.extra_labextensions_path=$(CURDIR)/book/_lab
 
 test: lint compile book  ## check everything: style, kernels, chapters, book
 	@$(ON_EMULATOR) $(PY) -m pytest tests book -n 2 --dist loadscope \
@@ -84,7 +85,7 @@ lint: $(READY)
 	@$(CLANG_FORMAT) --dry-run -Werror $(CUDA)
 	@if ! command -v npx >/dev/null; then echo "JavaScript was not linted: there is no Node.js here"; \
 	elif ! $(PRETTIER) --version >/dev/null 2>&1; then echo "JavaScript was not linted: npm cannot fetch prettier here"; \
-	else $(PRETTIER) --log-level warn --check figures/js && $(OXLINT) --quiet figures/js; fi
+	else $(PRETTIER) --log-level warn --check $(SCRIPTS) && $(OXLINT) --quiet -c figures/js/.oxlintrc.json $(SCRIPTS); fi
 	@$(PY) -m codespell_lib book kernels measure emulator figures tests *.md
 
 compile: $(READY)  ## compile every kernel for every GPU it supports

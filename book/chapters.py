@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+from book import plumbing
+
 ROOT = Path(__file__).resolve().parent.parent
 SETUP_TAG = "setup"
 
@@ -80,9 +82,10 @@ def read(path: Path):
 
 
 def write(notebook, path: Path) -> None:
-    """Writes a notebook as every machine writes it: no timings, versions or random cell names."""
+    """Writes a notebook as every machine writes it: plumbing folded, no timings, versions or random cell names."""
     import nbformat
 
+    plumbing.tag(notebook)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)

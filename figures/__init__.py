@@ -15,12 +15,14 @@ to accesses draws them one below the other):
 
 From sources, macros and layouts:
 
+    cuda(source("naive"))                                    a listing, highlighted
     diff_source(before, after, ("naive", "tiled"), context=2)
     tile_picture({"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 4}, atom=None, name="warp_tiled")
     fragment(SM80_16x8x16_F32F16F16F32_TN, operands="ABC", lane=None)     who holds what of an MMA
     layout_grid(Layout((8, 8), (8, 1)))                      any layout; color="bank" for shared memory
     layout_grid(thread_value_layout, (16, 8), cells="tv")    thread and value of each element of a tile
     swizzle_grid(chunks=4, pad_bytes=16, swizzled=(2, 3, 3))  unpadded, padded and swizzled, side by side
+    data_path(chunks=4, step=0, place=swizzle)               global memory to mma: who copies, points, receives
     pipeline_timeline((1, 2, 4), load=3, compute=1)          a model of stages over time
     tile_order(order_of_tiles, at_once=132)                  which tiles of C run together, and what they read
 
@@ -28,7 +30,12 @@ From measurements:
 
     ladder(rows, limits={"float32": 66.9}, machine="NVIDIA H100", recorded="2026-11-21", scale="auto")
     roofline({"naive": (0.5, 1.2)}, bandwidth=3.35, peaks={"FP32": 66.9}, kinds={"naive": "float32"})
+    waterfall({"base": 41.3, "warp tiles": 47.0}, alone=False)     what each step of a change bought, or each idea alone
+    timeline([{"row": "tensor core", "start": 0, "end": 32, "kind": "compute", "stage": 0}])     who does what when
+    machine(rows_of_results_machine, {"gpu": "NVIDIA H100", "sms": 132})     the memories, with latency and bandwidth
+    ladder_strip({"naive": 6.6, "tiled": 9.1}, here=["tiled"])     the ladder in miniature: where a chapter stands
     strips({2: [40.1, 41.0], 3: [44.2]}, "STAGES")           what a tuner found, one row of dots for each value
+    table({"": "", "sectors": "32-byte pieces of global memory"}, [["naive", 4]])   columns that explain themselves
     bars({"clock round everything": 47.3, "events": 0.2}, unit="ms", parts={...}, highlight=[...])
 
 That the reader moves, with or without a kernel, a network or a widget manager (keyword arguments are the start):

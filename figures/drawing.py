@@ -66,8 +66,8 @@ def frame(
         for color, label in legend
     )
     return (
-        f'<figure class="gl" role="group" aria-label="{html.escape(alt)}"><style>{_FRAME_CSS}{css}</style>'
-        f'<p class="gl-title">{html.escape(title)}</p>'
+        f'<figure class="gl" aria-label="{html.escape(alt)}"><style>{_FRAME_CSS}{css}</style>'
+        + (f'<p class="gl-title">{html.escape(title)}</p>' if title else "")
         + (f'<div class="gl-legend" aria-hidden="true">{keys}</div>' if keys else "")
         + f'<div class="gl-scroll">{body}</div>'
         + (f'<figcaption class="gl-caption">{html.escape(caption)}</figcaption>' if caption else "")

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Mapping
 
 from figures import style
+from figures.cuda import CSS, highlighted
 from figures.drawing import Listing, number, plural
 
 __all__ = ["annotated_source", "diff_source"]
@@ -43,37 +44,13 @@ _CODE_CSS = (
     "font-variant-numeric:tabular-nums;"
     "background:var(--gl-soft);border-right:4px solid var(--gl-card)}"
     ".gl .gl-code td.v div{height:4px;display:flex;justify-content:flex-start;margin:0}"
-    ".gl .gl-code td.v div b{display:block;height:4px}"
-    ".gl-k{color:#0b62a8}.gl-s{color:#8a4b00}.gl-m{color:var(--gl-muted);font-style:italic}.gl-p{color:#8b3f7c}"
-    + "".join(
-        f"{mark} .gl-k{{color:#7cc4f5}}{mark} .gl-s{{color:#f0b95c}}{mark} .gl-p{{color:#e3a2cf}}"
-        for mark in (
-            "html[data-theme=dark]",
-            'body[data-jp-theme-light="false"]',
-            "html[theme=dark]",
-        )
-    )
-)
-
-_TOKEN = re.compile(
-    r"(?P<m>//.*|/\*.*?\*/)|(?P<p>^\s*#.*)|(?P<s>\"[^\"]*\"|'[^']*'|\b\d[\w.]*\b)"
-    r"|(?P<k>\b(?:__\w+__|extern|const|constexpr|static|inline|void|int|unsigned|float|half|half2|float4|int4|uint32_t|"
-    r"size_t|bool|char|auto|for|if|else|while|do|return|struct|template|typename|using|namespace|asm|volatile|"
-    r"threadIdx|blockIdx|blockDim|gridDim|__syncthreads|__syncwarp)\b)"
+    ".gl .gl-code td.v div b{display:block;height:4px}" + CSS
 )
 
 
 def _highlight(line: str) -> str:
-    """One line of CUDA as HTML with classes for keywords, literals, directives and comments."""
-    parts, at = [], 0
-    for match in _TOKEN.finditer(line):
-        parts.append(html.escape(line[at : match.start()], quote=False))
-        parts.append(
-            f'<span class="gl-{match.lastgroup}">{html.escape(match.group(), quote=False)}</span>'
-        )
-        at = match.end()
-    parts.append(html.escape(line[at:], quote=False))
-    return "".join(parts)
+    """One line of CUDA as HTML."""
+    return highlighted(line)[0]
 
 
 def line_costs(trace, file: str | None = None) -> dict[int, dict[str, int]]:

@@ -45,6 +45,14 @@ KIND = {
     "bad": VERMILION,
 }
 
+# What marks a dark page: the book's theme, JupyterLab, Colab and VS Code.
+DARK = (
+    "html[data-theme=dark]",
+    'body[data-jp-theme-light="false"]',
+    "html[theme=dark]",
+    "body.vscode-dark",
+)
+
 SANS = ("DejaVu Sans",)
 MONO = ("DejaVu Sans Mono",)
 SANS_CSS = '"DejaVu Sans",Verdana,system-ui,sans-serif'
@@ -95,13 +103,7 @@ def css(scope: str = ".gl") -> str:
     """
     light = ";".join(f"--gl-{name}:{pair[0]}" for name, pair in PAGE.items())
     dark = ";".join(f"--gl-{name}:{pair[1]}" for name, pair in PAGE.items())
-    marks = (
-        "html[data-theme=dark]",
-        'body[data-jp-theme-light="false"]',
-        "html[theme=dark]",
-        "body.vscode-dark",
-    )
     return (
         f"{scope}{{{light};color-scheme:light}}"
-        f"{','.join(f'{mark} {scope}' for mark in marks)}{{{dark};color-scheme:dark}}"
+        f"{','.join(f'{mark} {scope}' for mark in DARK)}{{{dark};color-scheme:dark}}"
     )

@@ -21,6 +21,7 @@ from . import ncu
 from .provenance import FOLDER, label, load, store
 
 SIZE = (256, 256, 256)
+RECORDED_ARCH = 90  # of the GPU whose counts stand in results/
 WAVEFRONTS = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 
@@ -144,7 +145,7 @@ def count_on_emulator(rung: str | Rung, size: tuple[int, int, int], macros=None)
     """
     rung = find(rung)
     A, B, _ = random_inputs(rung.types(macros), *size)
-    arch = gpu().arch if gpu() else 90
+    arch = gpu().arch if gpu() else RECORDED_ARCH
     trace = gemm(rung, A, B, macros=macros, machine="emulator", arch=arch).trace
     return {
         c.name: sum(getattr(i, c.column) for i in trace.instructions if c.opcodes.match(i.opcode))

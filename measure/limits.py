@@ -25,6 +25,8 @@ RUNGS_WATCHED = (
 )  # fmt: skip
 SIZE = (4096, 4096, 4096)
 SUSTAINED_S = 2.0
+LOOK_EVERY_S = 0.2  # at clock and power
+QUEUED = 50  # launches between two waits for the GPU
 
 # What each number is called here, and Nsight Compute's name for it.
 METRICS = {
@@ -141,7 +143,7 @@ def sustained(rung: str | None, size: tuple[int, int, int] = SIZE) -> dict:
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(0.2):
+        while not ended.wait(LOOK_EVERY_S):
             watched.append(clocks())
 
     watcher = threading.Thread(target=watch)
@@ -149,7 +151,7 @@ def sustained(rung: str | None, size: tuple[int, int, int] = SIZE) -> dict:
     count, start = 0, time.perf_counter()
     watcher.start()
     while time.perf_counter() - start < SUSTAINED_S:
-        for _ in range(50):
+        for _ in range(QUEUED):
             launches[count % len(launches)]()
             count += 1
         stream.synchronize()
@@ -171,7 +173,7 @@ def record_limits(rungs: Iterable[str] | None = None) -> Path:
     """Measure and store `results/limits-<gpu>.json`."""
     return store(
         f"limits-{gpu().slug}",
-        f"{ncu.METHOD}, second launch; bursts and 2 s runs as measure.limits.sustained",
+        f"{ncu.METHOD}, second launch; bursts and {SUSTAINED_S:.0f} s runs as measure.limits.sustained",
         rows=limits(rungs),
         sustained=[sustained(rung) for rung in ("warp_tiled", "mma_multistage", None)],
     )

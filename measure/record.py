@@ -13,7 +13,7 @@ from kernels.rungs import RUNGS, Rung, find
 from .bench import bench
 from .provenance import FOLDER, describe, store
 from .timing import METHOD
-from .tune import best, tune
+from .tune import QUICK_LOOK, best, tune
 
 SIZES = (1024, 2048, 4096, 8192)
 TUNED_AT = 4096
@@ -53,7 +53,8 @@ def tune_missing(rungs: Iterable[str] | None) -> None:
         kept = json.loads(path.read_text())["rows"] if path.exists() else []
         store(
             path,
-            f"{METHOD}; 10 samples and a pause of 0.05 s, the best few again in full",
+            f"{METHOD}; {QUICK_LOOK['samples']} samples and a pause of {QUICK_LOOK['pause_s']} s, "
+            "the best few again in full",
             indent=None,
             size=TUNED_AT,
             rows=tried + [row for row in kept if row["rung"] not in names],

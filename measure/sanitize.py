@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernels.build import build
+from kernels.build import DEFAULT_ARCH, build
 from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm
@@ -108,7 +108,7 @@ def emulated(kernel: str) -> str:
 def _launch(kernel: str, machine: str):
     mistake = next((m for m in MISTAKES if m.label == kernel), None)
     rung = find(mistake.rung if mistake else kernel)
-    arch = gpu().arch if machine == "gpu" else 80
+    arch = gpu().arch if machine == "gpu" else DEFAULT_ARCH
     macros = rung.resolve(dict(mistake.macros) if mistake else None, arch)
     built = None
     if mistake and mistake.right:
@@ -136,7 +136,7 @@ def _run(tool: str, kernels: list[str]) -> dict[str, tuple[int, str]]:
     # initcheck must watch every kernel: the matrices are initialised by others than ours.
     only_ours = [] if tool == "initcheck" else ["--kernel-regex", "kns=gemm_"]
     command = [
-        "compute-sanitizer", "--tool", tool, *only_ours, "--print-limit", "100000",
+        "compute-sanitizer", "--tool", tool, *only_ours, "--print-limit", PRINT_LIMIT,
         sys.executable, "-m", "measure.sanitize", json.dumps(kernels),
     ]  # fmt: skip
     done = subprocess.run(
@@ -146,6 +146,7 @@ def _run(tool: str, kernels: list[str]) -> dict[str, tuple[int, str]]:
     return parse(done.stdout)
 
 
+PRINT_LIMIT = "100000"  # reports: more than any mistake here gives, since they are counted
 REPORT = re.compile(
     r"^=+ +((?:Error: |Warning: )?(?:Invalid|Misaligned|Uninitialized|Race|Potential|Error|Warning).*)"
 )
@@ -181,7 +182,7 @@ def record_findings() -> Path:
     return store(
         f"sanitizer-{gpu().slug}",
         f"compute-sanitizer, M x N x K = {'x'.join(map(str, SIZE))}; "
-        "emulator: sanitizer on, PTX for sm_80",
+        f"emulator: sanitizer on, PTX for sm_{DEFAULT_ARCH}",
         rows=[asdict(finding) for finding in sanitize()],
     )
 

@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 
 import kernels
+from kernels.build import DEFAULT_ARCH
 
 from . import provenance
 
 SOURCE = Path(__file__).with_name("cuda") / "shared_clocks.cu"
 WARPS, TURNS = 32, 512
+LAUNCHES = 5  # of which the fastest counts
 FROM_BYTES = 1 << 20
 # What ldmatrix does: bytes from row to row. What cp.async does: chunks in a row, bytes from row to row.
 LOADS = {
@@ -48,12 +50,12 @@ def record() -> Path:
     for load, copy in product(LOADS, COPIES):
         if load == "no loads" and copy == "no copies":
             continue
-        best = min(_run(load, copy, TURNS, "gpu")[0] for _ in range(5))
+        best = min(_run(load, copy, TURNS, "gpu")[0] for _ in range(LAUNCHES))
         rows.append({"load": load, "copy": copy, "clocks": best / TURNS / WARPS})
     return provenance.store(
         f"shared-clocks-{kernels.gpu().slug}",
         f"clock64 around {TURNS} turns of {WARPS} warps on one multiprocessor, after 32 uncounted ones; "
-        "a copy of each turn from another line of L2; clocks for each warp's turn, least of 5 launches",
+        f"a copy of each turn from another line of L2; clocks for each warp's turn, least of {LAUNCHES} launches",
         turns=rows,
     )
 
@@ -69,7 +71,7 @@ def stored() -> dict | None:
 
 def _run(load: str, copy: str, turns: int, machine: str):
     """`(clocks, trace)` of one launch; the trace is None from a GPU."""
-    arch = kernels.gpu().arch if machine == "gpu" else 80
+    arch = kernels.gpu().arch if machine == "gpu" else DEFAULT_ARCH
     built = kernels.build(SOURCE, {**LOADS[load], **COPIES[copy]}, arch=arch)
     passed, seen = np.zeros(1, np.int64), np.zeros(32 * WARPS, np.uint32)
     arguments = [np.zeros(FROM_BYTES, np.uint8), passed, seen, np.int32(turns)]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import kernels
+from kernels.build import DEFAULT_ARCH
 from kernels.launch import prepare_on_gpu
 from kernels.rungs import Types
 
@@ -53,7 +54,7 @@ def run(A, B, swizzled: bool, tiles: int = 1):
     arguments = [A, B, C, np.int32(N), np.int32(K)]
     grid = (N // TILE // tiles, M // TILE // tiles, 1)
     trace = kernels.launch(
-        _built(swizzled, tiles, 80), ENTRY, grid, THREADS, arguments, machine="emulator"
+        _built(swizzled, tiles, DEFAULT_ARCH), ENTRY, grid, THREADS, arguments, machine="emulator"
     )
     return C, trace
 

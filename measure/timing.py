@@ -31,6 +31,7 @@ from kernels.rungs import Rung, Types, find
 SAMPLES = 25
 GROUP_MS = 0.2
 WARM_UP_MS = 10.0
+MOST_IN_A_GROUP, MOST_WARM_UPS = 200, 2000  # launches, however short
 BURST_MS = 20.0
 PAUSE_S = 0.1
 METHOD = (
@@ -75,10 +76,10 @@ def measure(
     for name, launches in competitors.items():
         launches[0]()
         estimate = _estimate(launches, start, end)
-        for i in range(min(2000, math.ceil(WARM_UP_MS / len(competitors) / estimate))):
+        for i in range(min(MOST_WARM_UPS, math.ceil(WARM_UP_MS / len(competitors) / estimate))):
             launches[i % len(launches)]()
         estimate = _estimate(launches, start, end)
-        repeats[name] = min(200, max(1, math.ceil(GROUP_MS / estimate)))
+        repeats[name] = min(MOST_IN_A_GROUP, max(1, math.ceil(GROUP_MS / estimate)))
         round_ms[name] = estimate * repeats[name]
 
     events: dict[str, list] = {name: [] for name in competitors}

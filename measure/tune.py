@@ -28,6 +28,8 @@ from .progress import progress
 from .provenance import FOLDER as RESULTS
 from .timing import matrices, measure, rung_launches
 
+AWKWARD = 3  # of `edge_sizes`: a row above the block tile, a column and a k below
+QUICK_LOOK = {"samples": 10, "pause_s": 0.05}  # at every candidate; the finalists are timed in full
 FINALISTS = 6
 
 
@@ -159,13 +161,13 @@ def _timed(rung: Rung, candidates: list[Candidate], size: tuple[int, int, int]) 
             done.append(candidate)
             continue
         try:
-            awkward = edge_sizes(rung, candidate.macros)[3]
+            awkward = edge_sizes(rung, candidate.macros)[AWKWARD]
             found, _ = check_one(rung, awkward, candidate.macros, *SCALARS[1], "gpu")
             how = plan(rung, *size, candidate.macros)
             if how.shapes() != shapes:
                 shapes, sets = how.shapes(), []
                 sets = matrices(how.types, shapes)
-            timing = measure({"rung": rung_launches(how, sets)}, samples=10, pause_s=0.05)["rung"]
+            timing = measure({"rung": rung_launches(how, sets)}, **QUICK_LOOK)["rung"]
         except (UnsupportedGPU, ValueError) as error:
             done.append(replace(candidate, dropped=str(error)))
             continue

@@ -1,19 +1,225 @@
-"""What a chapter says to the reader's numbers: a prediction beside its result, an answer checked.
+"""What a chapter asks its reader: a prediction before the result, an exercise with its answer out of sight.
 
-Both print plain text, the same on every machine.
+    answers.predict("naive-sectors-a", "naive-sectors-b")   questions of book/answers/: answer, and only then see the count
+    answers.compare({"naive-sectors-b": counted})           the counts of this run, beside what the reader said
+    answers.check("ex-one-block16")                         an exercise: answer, be told, try again
+    answers.settle("ex-one-block16", counted)               says nothing, and fails where the stored answer is not the count
+
+Questions are data (`book.cells.questions`). What these show works in a rendered page, in JupyterLab and in Colab without a
+kernel behind it, and is remembered on the reader's device; without JavaScript the answer is folded under its question.
+`check(name, said)` and `predict(name, said)` answer from Python instead.
 """
 
+from __future__ import annotations
+
+import html
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-Number = int | float
+from book.cells import questions
+from book.cells.questions import REVEALS, TESTS, Answer, Number, Question
+from figures.drawing import Shown, frame
+
+_text = questions.text
+ROUNDED = 0.015  # a count is exact; a ratio may be stored with two digits
+_CSS = (
+    ".gl-q{margin:.1em 0 .9em}.gl-q:last-of-type{margin-bottom:.2em}.gl-q p{margin:.25em 0}"
+    ".gl-q form{display:flex;flex-wrap:wrap;gap:.5em;align-items:center;margin:.3em 0}.gl-q form[hidden]{display:none}"
+    ".gl-q input,.gl-q button{font:inherit;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-muted);"
+    "border-radius:6px;padding:.3em .7em;min-height:2.2em}"
+    ".gl-q button{cursor:pointer}.gl-q button:hover{border-color:var(--gl-ink)}"
+    ".gl-q button.gl-q-quiet{font-size:13px;padding:.15em .6em;min-height:1.9em}"
+    ".gl-q input:focus-visible,.gl-q button:focus-visible{outline:2px solid #0072b2;outline-offset:2px}"
+    ".gl-q-unit{color:var(--gl-muted)}"
+    ".gl-q-answer:not(:empty){border-left:3px solid #9aa3ad;padding-left:.8em;margin:.4em 0}"
+    ".gl-q[data-state=right] .gl-q-answer{border-color:#009e73}"
+    ".gl-q[data-state=wrong] .gl-q-answer,.gl-q[data-state=trying] .gl-q-answer{border-color:#d55e00}"
+)
+_TABLE_CSS = (
+    ".gl table.gl-said{border-collapse:collapse;margin:.2em 0!important}"
+    ".gl-said th,.gl-said td{padding:.25em .9em .25em 0;text-align:right;border:0;border-bottom:1px solid var(--gl-line);"
+    "color:var(--gl-ink)}.gl-said th:first-child,.gl-said td:last-child{text-align:left}"
+    ".gl-said th[scope=row]{font-weight:400}"
+)
 
 
-def _text(value: Number | None) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, int) or float(value).is_integer():
-        return f"{int(value):,}"
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+@cache
+def _script() -> str:
+    path = Path(__file__).with_name("js") / "questions.js"
+    return f"<script>(() => {{\n{path.read_text(encoding='utf-8')}\nquestions.mount();\n}})();</script>"
+
+
+def _question(question: Question, mode: str) -> str:
+    name = html.escape(question.name)
+    asked = f'<p class="gl-q-ask" id="ask-{name}">{questions.markup(question.ask)}</p>'
+    why = f"<p>{questions.markup(question.why)}</p>" if question.why else ""
+    return (
+        f'<div class="gl-q" data-name="{name}" data-mode="{mode}" data-sealed="{question.sealed(mode)}">'
+        f"{asked if question.ask else ''}<noscript><details><summary>The answer</summary>"
+        f"<p>{html.escape(question.answer_text)}</p>{why}</details></noscript></div>"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Asked(Shown):
+    """Questions to be answered in the page."""
+
+    asked: tuple[Question, ...] = ()
+    mode: str = REVEALS
+
+    def html(self) -> str:
+        body = "".join(_question(question, self.mode) for question in self.asked) + _script()
+        return frame(body, self.title, self.alt, css=_CSS)
+
+    def plain(self) -> str:
+        lines = [questions.plain(q.ask) or f"Your answer to {q.name}?" for q in self.asked]
+        return "\n".join([self.title, *lines])
+
+
+def _ask(title: str, alt: str, mode: str, names: tuple[str, ...]) -> Asked:
+    found = tuple(questions.find(name) for name in names)
+    silent = [question.name for question in found if not question.ask and mode == REVEALS]
+    if silent:
+        raise ValueError(f"book/answers/ has no `ask` for {', '.join(silent)}")
+    return Asked(title=title, alt=alt, asked=found, mode=mode)
+
+
+def predict(*names: str | Answer):
+    """Questions that show what is right as soon as the reader has said something: `predict("a", "b")`.
+
+    With one name and an answer behind it, `predict("a", 8)`, the verdict in words. KeyError for a name that
+    `book/answers/` lacks.
+    """
+    if len(names) == 2 and (isinstance(names[1], int | float) or _is_choice(*names)):
+        return _say(*names, REVEALS)
+    return _ask("Predict, then see", "Predictions to make.", REVEALS, names)
+
+
+def _is_choice(name: str, said: str) -> bool:
+    return said in questions.find(name).choices
+
+
+def _say(name: str, said: Answer, mode: str) -> None:
+    question = questions.find(name)
+    if said is None:
+        print("No answer yet: put yours in place of None and run the cell again.")
+        return
+    words = questions.explained(question, said)
+    if questions.is_right(question, said, mode):
+        print(f"{_text(said)} is right.")
+    elif mode == REVEALS:
+        print(f"You said {_text(said)}; it is {question.answer_text}.")
+    elif isinstance(said, str) or question.places:
+        print(f"{_text(said)} is not it: try again.")
+    else:
+        print(f"{_text(said)} is too {'large' if said > question.answer else 'small'}: try again.")
+    for more in (words, question.why if mode == REVEALS else ""):
+        if more:
+            print(questions.plain(more))
+
+
+class _Unset:
+    """Stands for an argument that was not given, where None is an answer not yet made."""
+
+
+def check(question: str | Number | None, said=_Unset, within: float = 0.0):
+    """An exercise to be answered in the page: `check("ex-one-block16")`; `check("ex-one-block16", 42)` answers it here.
+
+    `check(answer, result)` is the older form, for pages that still compute the result in sight: it prints
+    whether `answer` is right, without giving the right one away.
+    """
+    if isinstance(question, str):
+        if said is _Unset:
+            return _ask("Your answer", "An exercise to answer.", TESTS, (question,))
+        return _say(question, said, TESTS)
+    if question is None:
+        print("No answer yet: put yours in place of None and run the cell again.")
+        return None
+    right = abs(question - said) <= within * abs(said)
+    far = "large" if question > said else "small"
+    print(
+        f"{_text(question)} is right." if right else f"{_text(question)} is too {far}: try again."
+    )
+    return None
+
+
+def settle(name: str, counted: Answer) -> None:
+    """Fails when the stored answer to a question is not what was counted. ValueError names both."""
+    question = questions.find(name)
+    if question.recorded:
+        raise ValueError(f"{name} is recorded (`from`): there is nothing to settle by a run")
+    counted = counted.item() if hasattr(counted, "item") else counted
+    if isinstance(counted, float) and not counted.is_integer():
+        right = abs(counted - question.answer) <= ROUNDED * abs(counted)
+    else:
+        right = counted == question.answer
+    if not right:
+        raise ValueError(
+            f"{name}: this run says {counted}, book/answers/ says {question.answer}: mend the latter"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Beside(Shown):
+    """What was counted, beside what the reader said."""
+
+    rows: tuple[tuple[Question, Answer], ...] = ()
+
+    def html(self) -> str:
+        head = "".join(
+            f'<th scope="col">{name}</th>' if name else "<td></td>"
+            for name in ("", "you said", "it is", "")
+        )
+        lines = "".join(_beside(question, counted) for question, counted in self.rows)
+        body = (
+            f'<table class="gl-said"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+        )
+        return frame(body + _script(), self.title, self.alt, css=_CSS + _TABLE_CSS)
+
+    def plain(self) -> str:
+        width = max(len(_label(question)) for question, _ in self.rows)
+        return "\n".join(f"{_label(q):{width}}  {_text(n, q.digits)}" for q, n in self.rows)
+
+
+def _label(question: Question) -> str:
+    return questions.plain(question.label or question.ask or question.name)
+
+
+def _beside(question: Question, counted: Answer) -> str:
+    label = questions.markup(question.label or question.ask or question.name)
+    return (
+        f'<tr><th scope="row">{label}</th><td data-said="{html.escape(question.name)}" '
+        f'data-sealed="{question.sealed(REVEALS)}">-</td><td>{html.escape(_text(counted, question.digits))}</td>'
+        "<td data-verdict></td></tr>"
+    )
+
+
+def compare(
+    counted: Mapping[str, Answer | None],
+    result: Mapping[str, Number] | None = None,
+    within: float = 0.05,
+    places: bool = False,
+):
+    """The counts of this run beside the reader's predictions: `compare({"naive-sectors-b": counted})`.
+
+    ValueError when a count is not the stored answer, so that what a page tells its reader is what was counted.
+    `compare(predicted, result)` is the older form, which prints; there `within` is the relative error that is
+    still right, and `places` says that a number is right or wrong, never too many.
+    """
+    if result is None:
+        rows = tuple((questions.find(name), value) for name, value in counted.items())
+        for question, value in rows:
+            if not question.recorded:
+                settle(question.name, value)
+        return Beside(title="Predicted and counted", alt="Counts beside predictions.", rows=rows)
+    width = max(len(name) for name in counted)
+    print(f"{'':{width}}  {'you say':>12}  {'it is':>12}")
+    for name, said in counted.items():
+        verdict = _verdict(said, result[name], 0 if places else within, places)
+        print(f"{name:{width}}  {_text(said):>12}  {_text(result[name]):>12}  {verdict}")
+    return None
 
 
 def _verdict(said: Number | None, result: Number, within: float, places: bool = False) -> str:
@@ -21,36 +227,4 @@ def _verdict(said: Number | None, result: Number, within: float, places: bool = 
         return "no prediction yet"
     if abs(said - result) <= within * abs(result):
         return "right"
-    if said > 0 and result > 0 and not places:
-        ratio = max(said / result, result / said)
-        return f"{_text(round(ratio, 1))}x too {'many' if said > result else 'few'}"
-    return "not so"
-
-
-def compare(
-    predicted: Mapping[str, Number | None],
-    result: Mapping[str, Number],
-    within: float = 0.05,
-    places: bool = False,
-) -> None:
-    """Prints each prediction beside its result; `within` is the relative error that is still right.
-
-    places: the numbers are places, such as rows: one is right or wrong, never too many.
-
-    KeyError when a prediction has no result: the two have the same names.
-    """
-    width = max(len(name) for name in predicted)
-    print(f"{'':{width}}  {'you say':>12}  {'it is':>12}")
-    for name, said in predicted.items():
-        verdict = _verdict(said, result[name], 0 if places else within, places)
-        print(f"{name:{width}}  {_text(said):>12}  {_text(result[name]):>12}  {verdict}")
-
-
-def check(answer: Number | None, result: Number, within: float = 0.0) -> None:
-    """Prints whether an answer is right, without giving the right one away."""
-    if answer is None:
-        print("No answer yet: put yours in place of None and run the cell again.")
-        return
-    right = abs(answer - result) <= within * abs(result)
-    far = "large" if answer > result else "small"
-    print(f"{_text(answer)} is right." if right else f"{_text(answer)} is too {far}: try again.")
+    return "not so" if places else questions.ratio(said, result)

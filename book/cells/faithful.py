@@ -2,10 +2,12 @@
 
 import textwrap
 
+import kernels
+import measure
+from book.cells import columns
 from book.cells.grids import grid
 from emulator.numbers import fragments
-from kernels.table import table
-from measure import emulator_speed
+from measure import emulator_speed, ncu
 from measure.compare import recorded_comparison
 from measure.results import FOLDER
 from measure.sanitize import TOOLS, recorded_findings
@@ -47,19 +49,55 @@ def shapes():
 
 
 def counted() -> None:
-    """Prints, for each rung, how many counters of a launch were compared and how many are equal."""
+    """Shows, for each rung, how many counters of a launch were compared and how many are equal."""
     label, rows = recorded_comparison()
     cells = []
     for rung in dict.fromkeys(row["rung"] for row in rows):
         same = [row["emulator"] == row["gpu"] for row in rows if row["rung"] == rung]
         cells.append([rung, len(same), sum(same)])
     cells.append(["all", sum(c[1] for c in cells), sum(c[2] for c in cells)])
-    print(label)
-    print(table(["rung", "counters compared", "equal"], cells))
+    columns.show(
+        {
+            "rung": "a kernel of the ladder; one launch of each",
+            "counters": "counters of the launch that were compared",
+            "equal": "counters that the emulator and Nsight Compute have alike",
+        },
+        cells,
+        caption=columns.sentence(label),
+    )
+
+
+def beside(*rungs: str) -> None:
+    """Shows the counters of one launch of each rung: the emulator's beside the GPU's, live or recorded."""
+    rows = measure.compare(rungs, show=False)
+    counted = kernels.gpu() is not None and ncu.available()
+    source = f"counted here, on {kernels.gpu().name}" if counted else recorded_comparison()[0]
+    cells = [
+        [
+            row["rung"],
+            row["counter"],
+            row["emulator"],
+            row["gpu"],
+            f"{row['emulator'] / row['gpu']:.2f}" if row["gpu"] else "",
+        ]
+        for row in rows
+    ]
+    size = " x ".join(map(str, rows[0]["size"]))
+    columns.show(
+        {
+            "rung": "a kernel of the ladder; one launch of each",
+            "counter": "what was counted, over the whole launch",
+            "emulator": "the emulator's count",
+            "GPU": "Nsight Compute's count",
+            "ratio": "the emulator's count over the GPU's",
+        },
+        cells,
+        caption=f"{size}; {source}.",
+    )
 
 
 def differences() -> None:
-    """Prints every counter for which the emulator and the GPU disagree."""
+    """Shows every counter for which the emulator and the GPU disagree."""
     _, rows = recorded_comparison()
     cells = [
         [
@@ -72,11 +110,20 @@ def differences() -> None:
         for row in rows
         if row["emulator"] != row["gpu"]
     ]
-    print(table(["rung", "counter", "emulator", "GPU", "more"], cells, left=2))
+    columns.show(
+        {
+            "rung": "a kernel of the ladder",
+            "counter": "what was counted, over a whole launch",
+            "emulator": "the emulator's count",
+            "GPU": "Nsight Compute's count",
+            "more": "how many more the emulator has",
+        },
+        cells,
+    )
 
 
 def rungs_found_clean() -> None:
-    """Prints for each tool how many rungs it watched, and what it and the emulator reported."""
+    """Shows for each tool how many rungs it watched, and what it and the emulator reported."""
     label, findings = recorded_findings()
     cells = []
     for tool in TOOLS:
@@ -89,12 +136,20 @@ def rungs_found_clean() -> None:
                 sum(bool(f.emulator_says) for f in rows),
             ]
         )
-    print(label)
-    print(table(["tool", "rungs", "reports of the tool", "reports of the emulator"], cells))
+    columns.show(
+        {
+            "tool": "a tool of compute-sanitizer",
+            "rungs": "kernels of the ladder that it watched",
+            "reports of the tool": "what it complained of",
+            "reports of the emulator": "what the emulator complained of, for the same kernels and inputs",
+        },
+        cells,
+        caption=columns.sentence(label),
+    )
 
 
 def mistakes_found() -> None:
-    """Prints what each of them said of rungs that were made wrong on purpose."""
+    """Shows what each of them said of rungs that were made wrong on purpose."""
     _, findings = recorded_findings()
     for found in findings:
         if " " not in found.kernel:
@@ -109,7 +164,7 @@ def mistakes_found() -> None:
 
 
 def empty_copies(*rungs: str) -> None:
-    """Prints how many `cp.async` of a launch bring data, how many fill zeros, and what each costs.
+    """Shows how many `cp.async` of a launch bring data, how many fill zeros, and what each costs.
 
     A copy of one warp with data brings 16 sectors. The emulator charges all copies of these rungs alike,
     on average; the GPU's total, less that price for the copies with data, is left for the empty ones.
@@ -127,12 +182,20 @@ def empty_copies(*rungs: str) -> None:
         price = wavefronts["emulator"] / copies["emulator"]
         left = (wavefronts["gpu"] - full * price) / empty
         cells.append([rung, full, empty, f"{price:g}", f"{left:g}"])
-    print("wavefronts of a cp.async: with data (emulator), without (left by the GPU's count)")
-    print(table(["rung", "with data", "without", "a copy costs", "an empty one"], cells))
+    columns.show(
+        {
+            "rung": "a kernel of the ladder",
+            "with data": "`cp.async` of a launch that bring data",
+            "without": "`cp.async` of a launch that only fill with zeros",
+            "a copy costs": "wavefronts per `cp.async` with data, as the emulator counts them",
+            "an empty one": "wavefronts per `cp.async` without data: what the GPU's count leaves for them",
+        },
+        cells,
+    )
 
 
 def speed() -> None:
-    """Prints what `python -m emulator bench` measured on one core, beside Numba's CUDA simulator there."""
+    """Shows what `python -m emulator bench` measured on one core, beside Numba's CUDA simulator there."""
     stored = emulator_speed.stored()
     size, numba = stored["size"], stored["numba"]
     slow = numba["multiply_adds_per_second"]
@@ -157,5 +220,14 @@ def speed() -> None:
         ]
     )
     versions = ", ".join(f"{k} {v}" for k, v in stored["versions"].items())
-    print(f"recorded on {stored['machine']['cpu']}, {stored['recorded'][:10]}, {versions}")
-    print(table(["kernel", "size", "seconds", "million multiply-adds/s", "ratio"], cells))
+    columns.show(
+        {
+            "kernel": "what ran, on the emulator unless it says so",
+            "size": "M = N = K",
+            "seconds": "the best of three launches on one core",
+            "million multiply-adds/s": "multiply-adds of the product, over the time",
+            "ratio": "speed over that of Numba's simulator",
+        },
+        cells,
+        caption=f"Recorded on {stored['machine']['cpu']}, {stored['recorded'][:10]}, {versions}.",
+    )

@@ -1,15 +1,21 @@
 """Tables that wrap in a page: plain cells in, an HTML table out."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from IPython.display import HTML
 
+import figures
 
-def grid(header: Sequence[str], rows: Sequence[Sequence], left: int = 1) -> HTML:
-    """The first `left` columns and columns of text are aligned left; numbers right. A table wider
+
+def grid(header: Sequence[str] | Mapping[str, str], rows: Sequence[Sequence], left: int = 1):
+    """A table of cells; with {heading: what it means} as header, a `figures.table`.
+
+    The first `left` columns and columns of text are aligned left; numbers right. A table wider
     than the page scrolls. In cells, `a word in backticks` is code.
     """
+    if isinstance(header, Mapping):
+        return figures.table(header, rows)
     sides = [
         "left" if i < left or isinstance(rows[0][i], str) else "right" for i in range(len(header))
     ]

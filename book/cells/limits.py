@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import figures
+from book.cells import columns
 from measure.limits import WAITS, recorded_limits
 
 COLUMNS = {
@@ -37,16 +38,19 @@ def clock_ghz(rung: str) -> float:
     return found["cycles"] / found["milliseconds"] / 1e6
 
 
-def show(*rungs: str) -> None:
-    """Prints how busy each part of the machine was, in % of what it could do, and the clock."""
-    print(stored()["label"])
-    widths = {name: max(len(name) + 2, 6) for name in COLUMNS}
-    head = "".join(f"{name:>{width}}" for name, width in widths.items())
-    print(f"{'% of what it can':17}{head}{'GHz':>6}")
+def show(*rungs: str, title: str = "") -> None:
+    """Shows how busy each part of the machine was, in % of what it could do, and the clock."""
+    rows = []
     for rung in rungs:
         found = row(rung)
-        cells = "".join(f"{found[metric]:{widths[name]}.0f}" for name, metric in COLUMNS.items())
-        print(f"{rung:17}{cells}{clock_ghz(rung):6.2f}")
+        busy = [f"{found[metric]:.0f}%" for metric in COLUMNS.values()]
+        rows.append([rung, *busy, f"{clock_ghz(rung):.2f}"])
+    columns.show(
+        dict.fromkeys(("", *COLUMNS, "GHz"), ""),
+        rows,
+        title=title,
+        caption=f"Per cent of what each part of the machine can do; {stored()['label']}.",
+    )
 
 
 def waits(rung: str, least: float = 0.02):
@@ -101,23 +105,27 @@ def sustained() -> list[dict]:
 
 
 def show_sustained() -> None:
-    """Prints bursts beside long runs."""
+    """Shows bursts beside long runs."""
     highest = max(found["max_mhz"] for found in sustained())
-    print(f"{stored()['label']}; highest clock {highest} MHz")
-    names = ("burst", "long run", "kept", "lowest MHz", "highest W", "limit W")
-    head = {word: max(len(word) + 2, 8) for word in names}
-    print(f"{'TFLOP/s':15}" + "".join(f"{word:>{width}}" for word, width in head.items()))
-    for found in sustained():
-        cells = (
+    rows = [
+        [
+            found["rung"],
             f"{found['burst']:.1f}",
             f"{found['sustained']:.1f}",
             f"{found['sustained'] / found['burst']:.0%}",
-            f"{found['mhz']}",
+            found["mhz"],
             f"{found['watts']:.0f}",
             f"{found['limit']:.0f}",
-        )
-        print(f"{found['rung']:15}" + _aligned(cells, head.values()))
-
-
-def _aligned(cells: Sequence[str], widths) -> str:
-    return "".join(f"{c:>{width}}" for c, width in zip(cells, widths, strict=True))
+        ]
+        for found in sustained()
+    ]
+    heads = {
+        "": "",
+        "burst": "TFLOP/s in bursts of 20 ms after a rest, as the ladder is timed",
+        "long run": "TFLOP/s of a run without a pause",
+        "kept": "the long run's speed as a share of the burst's",
+        "lowest MHz": f"the lowest clock of the SMs during the long run; the highest possible is {highest}",
+        "highest W": "the highest power that the card drew",
+        "limit W": "the power limit, at which the card lowers its clock",
+    }
+    columns.show(heads, rows, caption=columns.sentence(stored()["label"]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from book.cells import columns
 from figures import Access
 
 DATA = Path(__file__).resolve().parents[2] / "tests" / "data" / "h100_single_accesses.json"
@@ -59,26 +60,31 @@ def machine() -> str:
 
 
 def show(patterns: Sequence[str], *instructions: str) -> None:
-    """Prints, for each pattern and instruction, the rule's wavefronts beside the GPU's."""
-    print("on", machine())
-    width = max(len(pattern) for pattern in patterns) + 1
-    print(" " * width + "".join(f"{name:>18}" for name in instructions))
-    print(" " * width + f"{'rule':>12}{'GPU':>6}" * len(instructions))
+    """Shows, for each pattern and instruction, the rule's wavefronts beside the GPU's."""
+    heads = {"lanes' addresses": "how the byte addresses of the 32 lanes follow from the lane"}
+    for name in instructions:
+        heads[f"`{name}`: rule"] = "wavefronts that the rules of the emulator say"
+        heads[f"`{name}`: GPU"] = "wavefronts that Nsight Compute counted"
+    rows = []
     for pattern in patterns:
         found = [find(name, pattern) for name in instructions]
-        print(
-            f"{pattern:{width}}" + "".join(f"{row.predicted:12}{row.wavefronts:6}" for row in found)
-        )
+        rows.append([pattern, *(n for row in found for n in (row.predicted, row.wavefronts))])
+    columns.show(heads, rows, caption=f"Measured on {machine()}.")
 
 
 def agreement() -> None:
-    """Prints for each kind of instruction how many patterns were measured, and how many the rules get right."""
-    print(f"{'':20}{'patterns':>10}{'rule is right':>15}")
-    names = list(dict.fromkeys(row.instruction for row in accesses()))
-    for name in names:
+    """Shows for each kind of instruction how many patterns were measured, and how many the rules get right."""
+    lines = []
+    for name in dict.fromkeys(row.instruction for row in accesses()):
         rows = [row for row in accesses() if row.instruction == name]
         right = sum(row.predicted == row.wavefronts for row in rows)
-        print(f"{name:20}{len(rows):10}{right:15}")
+        lines.append([f"`{name}`", len(rows), right])
+    heads = {
+        "": "",
+        "patterns": "sets of 32 lane addresses that were measured",
+        "rule is right": "patterns for which the rule says what the GPU counted",
+    }
+    columns.show(heads, lines)
 
 
 def _read(row: dict) -> Measured:

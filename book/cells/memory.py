@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import figures
+from book.cells import columns
 
 # The rungs' first three arguments, as the emulator names buffers.
 MATRICES = {"argument 0": "A", "argument 1": "B", "argument 2": "C"}
@@ -60,25 +61,29 @@ def traffic(trace) -> dict[str, Traffic]:
 
 
 def show(**traces) -> None:
-    """Prints the traffic of each trace: requests, and sectors or wavefronts, in all and a request."""
+    """Shows the traffic of each trace: requests, and sectors or wavefronts, in all and per request."""
     found = [(rung, traffic(trace)) for rung, trace in traces.items()]
     units = [
         unit
         for unit in ("sectors", "wavefronts")
         if any(getattr(row, unit) for _, rows in found for row in rows.values())
     ]
-    wide = max(14, *(len(name) + 1 for _, rows in found for name in rows))
-    print(f"{'':14}{'':{wide}}{'requests':>10}", end="")
-    print("".join(f"{unit:>12}{'a request':>11}" for unit in units))
+    lines = []
     for rung, rows in found:
         for name, row in rows.items():
-            counts = "".join(_pair(getattr(row, u), row.instructions) for u in units)
-            print(f"{rung:14}{name:{wide}}{row.instructions:10,}{counts}".rstrip())
+            counts = [
+                cell for unit in units for cell in _pair(getattr(row, unit), row.instructions)
+            ]
+            lines.append([rung, name, row.instructions, *counts])
             rung = ""
+    names = ["requests", *(name for unit in units for name in (unit, f"{unit} per request"))]
+    what = "what was accessed, and how: A, B and C are the kernel's matrices in global memory"
+    columns.show({"": "", "access": what, **dict.fromkeys(names, "")}, lines)
 
 
-def _pair(total: int, requests: int) -> str:
-    return f"{total:12,}{total / requests:11.3g}" if total else " " * 23
+def _pair(total: int, requests: int) -> tuple[str, str]:
+    """A count in all and per request; nothing where the instruction has none of it."""
+    return (f"{total:,}", f"{total / requests:.3g}") if total else ("", "")
 
 
 def first(trace, name: str, warp: int = 0, row: int = 0) -> figures.Access:

@@ -3,26 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 import kernels
+from book.cells import columns
 from kernels.check import check
 from kernels.occupancy import occupancy
 
-WIDTHS = (11, 14, 8, 13, 15, 11)
-
 
 def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = None) -> None:
-    """Prints for each rung: registers a thread, shared bytes a block, spills, occupancy, PTX lines.
+    """Shows for each rung: registers a thread, shared bytes a block, spills, occupancy, PTX lines.
 
     The architecture is named, not this machine's, so that the numbers are the same everywhere.
     """
-    head = (
-        "registers",
-        "shared bytes",
-        "spills",
-        "warps an SM",
-        "limited by",
-        "PTX lines",
-    )
-    print(f"{f'sm_{arch}':17}" + _row(head))
+    rows = []
     for name in rungs:
         rung = kernels.find(name)
         built = kernels.build(rung, macros or {}, arch=arch)
@@ -31,30 +22,37 @@ def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = Non
         shared += report.shared_bytes
         threads = block[0] * block[1] * block[2]
         resident = occupancy(arch, threads, report.registers, shared)
-        cells = (
-            report.registers,
-            f"{shared:,}",
-            built.spills,
-            f"{resident.warps} of {resident.max_warps}",
-            resident.limited_by,
-            len(built.ptx.splitlines()),
+        rows.append(
+            [
+                name,
+                report.registers,
+                shared,
+                built.spills,
+                f"{resident.warps} of {resident.max_warps}",
+                resident.limited_by,
+                len(built.ptx.splitlines()),
+            ]
         )
-        print(f"{name:17}" + _row(cells))
+    columns.show(
+        {
+            f"sm_{arch}": f"compiled for GPUs of compute capability {arch / 10:g}",
+            **dict.fromkeys(("registers", "shared bytes", "spills", "warps per SM"), ""),
+            "limited by": "",
+            "PTX lines": "",
+        },
+        rows,
+    )
 
 
 def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) -> None:
-    """Prints for each rung and number format whether it is right on the emulator, at these sizes.
+    """Shows for each rung and number format whether it is right on the emulator, at these sizes.
 
     "of bound" is the largest error as a part of what rounding explains (`kernels.accuracy`). Without
     sizes, those around the edges of the rung's own tiles.
     """
-    print(f"{'':17}{'types':>20}{'sizes':>7}{'of bound':>10}{'hazards':>9}  verdict")
-    for row in check(rungs, sizes, machines=("emulator",), show=False):
-        verdict = row.problem or "ok"
-        print(
-            f"{row.rung:17}{row.types:>20}{row.sizes:7}{row.worst:10.2f}{row.hazards:9}  {verdict}"
-        )
-
-
-def _row(cells: Sequence) -> str:
-    return "".join(f"{cell!s:>{width}}" for cell, width in zip(cells, WIDTHS, strict=True))
+    rows = [
+        [row.rung, row.types, row.sizes, f"{row.worst:.2f}", row.hazards, row.problem or "ok"]
+        for row in check(rungs, sizes, machines=("emulator",), show=False)
+    ]
+    names = ("", "types", "sizes", "of bound", "hazards", "verdict")
+    columns.show(dict.fromkeys(names, ""), rows)

@@ -14,6 +14,7 @@ from math import ceil
 import figures
 import kernels
 import measure
+from book.cells import columns
 from kernels.occupancy import occupancy
 from measure import provenance
 from measure.tune import Candidate, tune
@@ -48,7 +49,7 @@ def _resident(row: dict) -> dict:
 
 
 def here(rung: str, fixed: Mapping[str, int], size: int = 4096) -> None:
-    """Tries the part of a rung's space that `fixed` leaves, on this machine, and prints what became of each.
+    """Tries the part of a rung's space that `fixed` leaves, on this machine, and shows what became of each.
 
     With a GPU it times them (and does not remember the winner: it saw a part only); without, it
     compiles for an H100 and orders by occupancy.
@@ -56,37 +57,45 @@ def here(rung: str, fixed: Mapping[str, int], size: int = 4096) -> None:
     arch = None if kernels.gpu() else 90
     with contextlib.redirect_stderr(io.StringIO()):  # no progress bar in a page
         tried = tune(rung, size, arch=arch, fixed=fixed, jobs=2, show=False, remember=False)
-    where = f"timed on {kernels.gpu().name}" if kernels.gpu() else "no GPU: not timed"
-    print(f"{rung}, {', '.join(f'{n} {v}' for n, v in fixed.items())}; {where}")
+    where = f"Timed on {kernels.gpu().name}" if kernels.gpu() else "No GPU here: not timed"
     free = [name for name in kernels.find(rung).space if name not in fixed]
-    print("".join(f"{name:>8}" for name in free), end="")
-    print(f"{'registers':>11}{'shared KiB':>12}{'occupancy':>11}{'TFLOP/s':>9}")
-    for one in tried:
-        print("".join(f"{one.macros[name]:8}" for name in free), end="")
-        print(_outcome(one, kernels.find(rung).entry))
-
-
-def _outcome(tried: Candidate, entry: str) -> str:
-    registers = tried.build.reports[entry].registers if tried.build else "-"
-    line = f"{registers:>11}{tried.shared_bytes / 1024:12.0f}"
-    if tried.dropped:
-        return f"{line}  dropped: {_reason(tried.dropped)}"
-    return f"{line}{tried.occupancy.fraction:11.0%}" + (
-        f"{tried.tflops:9.1f}" if tried.tflops else f"{'-':>9}"
+    rows = [
+        [*(one.macros[name] for name in free), *_outcome(one, kernels.find(rung).entry)]
+        for one in tried
+    ]
+    columns.show(
+        dict.fromkeys((*free, *SETTING, "dropped"), ""),
+        rows,
+        caption=f"{rung} with {', '.join(f'{n} = {v}' for n, v in fixed.items())}. {where}.",
     )
 
 
+SETTING = ("registers", "shared KiB", "occupancy", "TFLOP/s")
+
+
+def _outcome(tried: Candidate, entry: str) -> list:
+    registers = tried.build.reports[entry].registers if tried.build else "-"
+    size = f"{tried.shared_bytes / 1024:.0f}"
+    if tried.dropped:
+        return [registers, size, "", "", _reason(tried.dropped)]
+    speed = f"{tried.tflops:.1f}" if tried.tflops else "-"
+    return [registers, size, f"{tried.occupancy.fraction:.0%}", speed, ""]
+
+
 def show(rows: Sequence[Mapping], count: int = 5) -> None:
-    """Prints the first settings: macros, registers, shared bytes, occupancy, TFLOP/s."""
+    """Shows the first settings: macros, registers, shared bytes, occupancy, TFLOP/s."""
     names = [name for name in rows[0]["macros"] if name not in ("HALF_OUTPUT", "BLOCKS")]
-    print("".join(f"{name:>8}" for name in names), end="")
-    print(f"{'registers':>11}{'shared KiB':>12}{'occupancy':>11}{'TFLOP/s':>9}")
-    for row in rows[:count]:
-        print("".join(f"{row['macros'][name]:8}" for name in names), end="")
-        speed = f"{row['tflops']:9.1f}" if row["tflops"] else ""
-        print(
-            f"{row['registers']:11}{row['shared_bytes'] / 1024:12.0f}{row['occupancy']:11.0%}{speed}"
-        )
+    lines = [
+        [
+            *(row["macros"][name] for name in names),
+            row["registers"],
+            f"{row['shared_bytes'] / 1024:.0f}",
+            f"{row['occupancy']:.0%}",
+            f"{row['tflops']:.1f}" if row["tflops"] else "",
+        ]
+        for row in rows[:count]
+    ]
+    columns.show(dict.fromkeys((*names, *SETTING), ""), lines, caption=columns.sentence(label()))
 
 
 def why_dropped(rung: str) -> Counter:

@@ -11,7 +11,7 @@ import numpy as np
 
 import kernels
 import measure
-from book.cells import memory
+from book.cells import columns, memory
 from kernels.gemm import gemm
 
 MMA_FLOP = 2 * 16 * 8 * 16
@@ -41,25 +41,47 @@ def count(trace) -> PerMma:
 
 
 def show_counts(**traces) -> None:
-    """Prints, for each trace, what one mma needs."""
-    print(f"{'for each mma':16}{'ldmatrix':>10}{'copies':>9}{'sectors read':>15}")
+    """Shows, for each trace, what one mma needs."""
+    rows = []
     for name, trace in traces.items():
         found = count(trace)
-        print(f"{name:16}{found.loads:10.2f}{found.copies:9.2f}{found.sectors:15.2f}")
+        rows.append([name, f"{found.loads:.2f}", f"{found.copies:.2f}", f"{found.sectors:.2f}"])
+    columns.show(
+        {
+            "per mma": "counts of a whole launch, divided by the number of `mma` instructions",
+            "ldmatrix": "wavefronts of `ldmatrix` per `mma`",
+            "copies": "wavefronts of copies into shared memory per `mma`",
+            "sectors read": "sectors of global memory that the copies read, per `mma`",
+        },
+        rows,
+    )
 
 
 def show(*rungs: str, size: int = 4096) -> None:
-    """Prints, for the settings that were recorded at this size, the ceiling of the loads beside the speed."""
+    """Shows, for the settings that were recorded at this size, the ceiling of the loads beside the speed."""
     recording = measure.recorded()
     sms, clock = recording.machine["sms"], recording.machine["clock_mhz"]
-    print(f"{recording.label}, {sms} SMs at {clock} MHz")
-    print(f"{'':13}{'block':>8}{'warp':>7}{'ldmatrix':>10}{'ceiling':>9}{'measured':>10}{'':>6}")
+    rows = []
     for name in rungs:
         row = recording.select(name, size)[0]
         found = count(_one_block(name, row["config"]))
         limit, speed, m = found.ceiling(sms, clock), row["tflops"], row["config"]
-        tiles = f"{m['BM']}x{m['BN']}".rjust(8) + f"{m['WM']}x{m['WN']}".rjust(7)
-        print(f"{name:13}{tiles}{found.loads:10.2f}{limit:9.0f}{speed:10.0f}{speed / limit:6.0%}")
+        tiles = [f"{m['BM']}x{m['BN']}", f"{m['WM']}x{m['WN']}"]
+        rates = [f"{found.loads:.2f}", f"{limit:.0f}", f"{speed:.0f}", f"{speed / limit:.0%}"]
+        rows.append([name, *tiles, *rates])
+    columns.show(
+        {
+            "": "",
+            "block tile": "",
+            "warp tile": "",
+            "ldmatrix": "wavefronts of `ldmatrix` per `mma`",
+            "ceiling": f"TFLOP/s if shared memory passed one such wavefront per clock on {sms} SMs at {clock} MHz",
+            "measured": "TFLOP/s",
+            "share": "measured speed as a share of the ceiling",
+        },
+        rows,
+        caption=columns.sentence(recording.label),
+    )
 
 
 def _one_block(rung: str, macros):

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from book.cells import columns
 from measure import provenance
 from measure.shared_clocks import COPIES, LOADS, stored, wavefronts
 
@@ -21,30 +22,38 @@ def clocks(load: str, copy: str) -> float | None:
 
 
 def show_loads() -> None:
-    """Prints, for each pitch, the wavefronts of an ldmatrix beside the clocks that it takes."""
-    print(f"one ldmatrix of four matrices, {label()}")
-    print(f"{'':12}{'wavefronts':>12}{'clocks':>9}")
+    """Shows, for each pitch, the wavefronts of an ldmatrix beside the clocks that it takes."""
+    rows = []
     for load in LOADS:
         if load != "no loads":
             count, _ = wavefronts(load, "no copies")
-            print(f"{load:12}{count:12g}{_text(clocks(load, 'no copies')):>9}")
+            rows.append([load, f"{count:g}", _text(clocks(load, "no copies"))])
+    names = dict.fromkeys(("wavefronts", "clocks"), "")
+    pitch = "bytes from one row of the tile to the next"
+    caption = f"One ldmatrix of four matrices per turn; {label()}."
+    columns.show({"pitch": pitch, **names}, rows, caption=caption)
 
 
 def show_together(*loads: str) -> None:
-    """Prints clocks of loads alone, of copies alone and of both in one turn, beside their wavefronts."""
-    print(f"one ldmatrix and one cp.async in turn, {label()}")
-    print(
-        f"{'ldmatrix':12}{'cp.async':14}{'wavefronts':>12}{'alone':>8}{'alone':>8}{'together':>10}"
-    )
+    """Shows clocks of loads alone, of copies alone and of both in one turn, beside their wavefronts."""
+    rows = []
     for load, copy in product(loads, [name for name in COPIES if name != "no copies"]):
         first, second = wavefronts(load, copy)
-        cells = (
-            clocks(load, "no copies"),
-            clocks("no loads", copy),
-            clocks(load, copy),
-        )
-        a, b, both = map(_text, cells)
-        print(f"{load:12}{copy:14}{f'{first:g} + {second:g}':>12}{a:>8}{b:>8}{both:>10}")
+        pairs = ((load, "no copies"), ("no loads", copy), (load, copy))
+        took = [_text(clocks(*pair)) for pair in pairs]
+        rows.append([load, copy, f"{first:g} + {second:g}", *took])
+    columns.show(
+        {
+            "ldmatrix": "bytes from one row of the tile that is read to the next",
+            "cp.async": "how the rows lie that the copy writes",
+            "wavefronts": "of the ldmatrix, and of the cp.async, per turn",
+            "load alone": "clocks per turn of the ldmatrix without the copy",
+            "copy alone": "clocks per turn of the copy without the ldmatrix",
+            "together": "clocks per turn of both",
+        },
+        rows,
+        caption=f"One ldmatrix and one cp.async per turn; {label()}.",
+    )
 
 
 def _text(value: float | None) -> str:

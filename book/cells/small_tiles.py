@@ -1,16 +1,15 @@
 """Small tiles as `measure.small_tiles` recorded them: times, conflicts, and what a warp waits for."""
 
 import figures
-from book.cells import limits
+from book.cells import columns, limits
 from measure.limits import STALLS
 from measure.provenance import label
 from measure.small_tiles import POST, SIZE, SMALL, loads_in_a_row, run, stored
 
 __all__ = ["loads_in_a_row", "run"]
 
-# What `show` prints of them, and how wide.
+# What `show` shows of them.
 BUSY = ("warps resident, %", "shared-memory pipe, %", "issue slots used, %")
-WIDTHS = (10, 8, 7, 15, 13)
 # What a warp waits for, by the memory behind it: the data, and the queue to it.
 DOORS = {
     "global memory": ("long_scoreboard", "lg_throttle"),
@@ -20,54 +19,73 @@ MMAS = SIZE**3 // (16 * 8 * 16)
 
 
 def show() -> None:
-    """Prints times and what Nsight Compute counted, of both kernels, for both sizes of a block's work."""
+    """Shows times and what Nsight Compute counted, of both kernels, for both sizes of a block's work."""
     if stored() is None:
         print("not recorded on any GPU yet")
         return
-    print(label(stored()))
-    head = ("conflicts", "ms", "warps", "shared memory", "issue slots")
-    print(f"{'tiles a block':25}" + "".join(f"{w:>{n}}" for w, n in zip(head, WIDTHS, strict=True)))
+    rows = []
     for found in stored()["kernels"]:
         busy = [f"{found['at_4096'][name]:.0f}%" for name in BUSY]
-        cells = (f"{conflicts(found):,}", f"{found['ms_median']:.2f}", *busy)
-        print(
-            f"{_name(found):25}" + "".join(f"{c:>{n}}" for c, n in zip(cells, WIDTHS, strict=True))
-        )
+        rows.append([_name(found), conflicts(found), f"{found['ms_median']:.2f}", *busy])
+    columns.show(
+        {
+            "tiles per block": f"tiles of 16 x 16 per block, and which kernel; {SIZE} x {SIZE} x {SIZE}",
+            "conflicts": f"wavefronts of ldmatrix beyond the four that each needs, at {SMALL} x {SMALL} x {SMALL}",
+            **dict.fromkeys(("ms", "warps", "shared memory", "issue slots"), ""),
+        },
+        rows,
+        caption=columns.sentence(label(stored())),
+    )
 
 
 def show_share() -> None:
-    """Prints the clocks that the conflicts could take at most, and their part of the clocks that passed."""
+    """Shows the clocks that the conflicts could take at most, and their part of the clocks that passed."""
     if stored() is None:
         print("not recorded on any GPU yet")
         return
-    sms = stored()["machine"]["sms"]
+    sms, rows = stored()["machine"]["sms"], []
     for found in stored()["kernels"]:
         if found["kernel"] == "as it was":
             passing = conflicts(found) * (SIZE // SMALL) ** 3 / sms / 1e6
             took = found["at_4096"]["cycles"] / 1e6
-            print(
-                f"{_name(found)}: at most {passing:.1f} of {took:.1f} million clocks, {passing / took:.0%}"
-            )
+            rows.append([_name(found), f"{passing:.1f}", f"{took:.1f}", f"{passing / took:.0%}"])
+    columns.show(
+        {
+            "tiles per block": "tiles of 16 x 16 per block, and which kernel",
+            "conflicts": "millions of clocks that the conflicts take at most, one for each extra wavefront",
+            "clocks": "millions of clocks that the kernel took",
+            "share": "the conflicts' clocks as a share of the kernel's",
+        },
+        rows,
+        caption=columns.sentence(label(stored())),
+    )
 
 
 def show_clocks() -> None:
-    """Prints, for each mma, the clocks that a warp spends, by what it waits for, and the instructions that it executes."""
+    """Shows, for each mma, the clocks that a warp spends, by what it waits for, and the instructions that it executes."""
     if stored() is None:
         print("not recorded on any GPU yet")
         return
-    print(f"for each mma, {label(stored())}")
-    head = (*DOORS, "else", "clocks", "instructions")
-    print(f"{'':25}" + "".join(f"{word:>{len(word) + 3}}" for word in head))
+    rows = []
     for found in stored()["kernels"]:
         each = found["at_4096"]["instructions"] / MMAS
         spent = {r: each * found["at_4096"].get(f"waits: {r}", 0) for r in STALLS}
         doors = [sum(spent[reason] for reason in reasons) for reasons in DOORS.values()]
         every = sum(spent.values())
-        cells = [f"{n:.0f}" for n in (*doors, every - sum(doors), every)] + [f"{each:.1f}"]
-        print(
-            f"{_name(found):25}"
-            + "".join(f"{c:>{len(w) + 3}}" for w, c in zip(head, cells, strict=True))
-        )
+        cells = [f"{n:.0f}" for n in (*doors, every - sum(doors), every)]
+        rows.append([_name(found), *cells, f"{each:.1f}"])
+    columns.show(
+        {
+            "tiles per block": "tiles of 16 x 16 per block, and which kernel",
+            "global memory": "clocks per mma that a warp waits for data from global memory, or for room in the queue to it",
+            "shared memory": "clocks per mma that a warp waits for shared memory, or for room in the queue to it",
+            "else": "clocks per mma that a warp waits for anything else",
+            "clocks": "clocks per mma in all",
+            "instructions": "instructions that a warp executes per mma",
+        },
+        rows,
+        caption=columns.sentence(label(stored())),
+    )
 
 
 def _name(found: dict) -> str:

@@ -1,10 +1,9 @@
 """What each step of the ladder bought: a rung's speed over that of the rung before it, as recorded."""
 
-from textwrap import wrap
-
 import figures
 import kernels
 import measure
+from book.cells import columns
 from kernels.machine import PEAKS
 from measure.results import Recording
 
@@ -70,32 +69,69 @@ def ladders(sizes=(1024, 2048, 4096, 8192)):
 
 
 def table(size: int = 4096) -> None:
-    """Prints the rungs with their idea and speed, as recorded."""
-    print(measure.recorded().label)
-    print(f"{'':17}{'TFLOP/s':>7} {'cuBLAS':>6}  idea")
+    """Shows the rungs with their idea and speed, as recorded."""
+    lines = []
     for row in rows(size):
         if row["rung"] == "cublas":
             continue
-        share = f"{row['ratio_to_cublas']:6.1%}" if row["ratio_to_cublas"] else " " * 6
-        first, *rest = wrap(kernels.find(row["rung"]).idea, 56)
-        print(f"{row['rung']:17}{row['tflops']:7.1f} {share}  {first}")
-        for words in rest:
-            print(f"{'':35}{words}")
+        share = f"{row['ratio_to_cublas']:.1%}" if row["ratio_to_cublas"] else ""
+        lines.append([row["rung"], f"{row['tflops']:.1f}", share, kernels.find(row["rung"]).idea])
     for row in measure.recorded().select("cublas", size=size):
         types = f"{row['inputs']} in, {row['output']} out"
-        print(f"{'cublas':17}{row['tflops']:7.1f} {'':6}  {types}")
+        lines.append(["cublas", f"{row['tflops']:.1f}", "", types])
+    columns.show(
+        dict.fromkeys(("", "TFLOP/s", "of cuBLAS", "idea"), ""),
+        lines,
+        caption=f"{size} x {size} x {size}, {measure.recorded().label}.",
+    )
 
 
 def other_gpus(*names: str) -> None:
-    """Prints what data sheets promise of some GPUs (`kernels.machine.PEAKS`), and two ratios that follow from it."""
+    """Shows what data sheets promise of some GPUs (`kernels.machine.PEAKS`), and two ratios that follow from it."""
     peaks = {peak.name: peak for peak in PEAKS}
-    print(
-        f"{'TFLOP/s':24}{'FP32':>7}{'FP16':>7}{'ratio':>7}{'GB/s':>8}{'FP16 operations a byte':>24}"
-    )
+    lines = []
     for name in names:
         peak = peaks[name]
-        ridge = peak.fp16 * 1e3 / peak.bandwidth
-        print(
-            f"{name:24}{peak.fp32:7.1f}{peak.fp16:7.0f}{peak.fp16 / peak.fp32:7.1f}"
-            f"{peak.bandwidth:8,.0f}{ridge:24.0f}"
+        lines.append(
+            [
+                name,
+                f"{peak.fp32:.1f}",
+                f"{peak.fp16:.0f}",
+                f"{peak.fp16 / peak.fp32:.1f}",
+                f"{peak.bandwidth:,.0f}",
+                f"{peak.fp16 * 1e3 / peak.bandwidth:.0f}",
+            ]
         )
+    columns.show(
+        {
+            "": "",
+            "FP32": "TFLOP/s of the CUDA cores with float32",
+            "FP16": "TFLOP/s of the tensor cores with dense float16 matrices",
+            "ratio": "FP16 over FP32",
+            "GB/s": "bandwidth of device memory",
+            "FP16 operations per byte": "operations that the tensor cores do while memory brings one byte",
+        },
+        lines,
+        caption="From the data sheets.",
+    )
+
+
+def strip(*here: str, size: int = 4096):
+    """The ladder in miniature, with a chapter's rungs marked."""
+    found = [row for row in rows(size) if row["rung"] != "cublas"]
+    missing = set(here) - {row["rung"] for row in found}
+    for name in missing & set(
+        kernels.RUNGS
+    ):  # not measured yet on this GPU: as high as the one before
+        before = [row for row in found if _place(row["rung"]) < _place(name)]
+        found.append({**(before or found)[-1], "rung": name, "inputs": kernels.find(name).inputs})
+    found.sort(key=lambda row: _place(row["rung"]))
+    return figures.ladder_strip(
+        {row["rung"]: row["tflops"] for row in found},
+        here,
+        {row["rung"]: row["inputs"] for row in found},
+    )
+
+
+def _place(rung: str) -> int:
+    return list(kernels.RUNGS).index(rung)

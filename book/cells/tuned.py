@@ -1,7 +1,8 @@
 """What the recorded autotuning says of one macro: the best speed that each of its values reached."""
 
+from book.cells import columns
 from kernels.occupancy import occupancy
-from measure.provenance import load
+from measure.provenance import label, load
 
 
 def best_by(rung: str, macro: str) -> dict[int, dict]:
@@ -38,16 +39,22 @@ def at(rung: str, **macros: int) -> dict:
 
 
 def show(rung: str, macro: str) -> None:
-    """Prints the fastest measured setting for each value of one macro."""
-    arch = load("tune")["machine"]["arch"]
-    print(
-        f"{macro:>8}{'block':>12}{'registers':>11}{'shared bytes':>14}{'blocks an SM':>14}{'TFLOP/s':>9}"
-    )
+    """Shows the fastest measured setting for each value of one macro."""
+    arch = _recorded()["machine"]["arch"]
+    rows = []
     for value, row in best_by(rung, macro).items():
         m = row["macros"]
         held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
         tile = f"{m['BM']}x{m['BN']}x{m['BK']}"
-        print(
-            f"{value:8}{tile:>12}{row['registers']:11}{row['shared_bytes']:14,}"
-            f"{held.blocks:14}{row['tflops']:9.1f}"
-        )
+        speed = f"{row['tflops']:.1f}"
+        rows.append([value, tile, row["registers"], row["shared_bytes"], held.blocks, speed])
+    names = (macro, "block", "registers", "shared bytes", "blocks per SM", "TFLOP/s")
+    columns.show(
+        dict.fromkeys(names, ""),
+        rows,
+        caption=f"The fastest of the settings tried for each value; {label(_recorded())}.",
+    )
+
+
+def _recorded() -> dict:
+    return load("tune")

@@ -60,7 +60,9 @@ def _quoted(frames, source: str, file: str) -> str | None:
 def explain_error(
     error: Exception, source: str, file: str, kernel: str | None = None
 ) -> tuple[str, ...]:
-    """Headline and lines for what the emulator stopped at, in the lines of `file`; `kernel` is called as the file unless given."""
+    """Headline and lines for what the emulator stopped at, in the lines of `file`;
+    `kernel` is called as the file unless given.
+    """
     headline, why = next(
         (words for kind, words in _STOPPED.items() if isinstance(error, kind)),
         ("the emulator stopped it", ""),

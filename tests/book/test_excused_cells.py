@@ -52,7 +52,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "09_tensor_cores_through_wmma": [
         'title = "The same library, other numbers: where do the TFLOP/s come from?"',
-        '_ = measure.compare(["wmma", "wmma_shared"])',
+        'faithful.beside("wmma", "wmma_shared")',
         'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
         "evidence.show_speedups()",
         'recording, parts = measure.recorded(), evidence.recorded()["ms"]',
@@ -60,7 +60,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "12_bank_conflicts": [
         "shared_clocks.show_loads()",
         'shared_clocks.show_together("pitch 80", "pitch 64")',
-        '_ = measure.compare(["mma_tiled", "mma_padded"])',
+        'faithful.beside("mma_tiled", "mma_padded")',
         'timing.compare(["mma_tiled", "mma_padded"])',
         'shared_ceiling.show("mma_tiled", "mma_padded")',
         'limits.show("mma_tiled", "mma_padded")',

@@ -46,6 +46,7 @@ def test_what_is_offered_is_what_a_chapter_calls():
             "Access",
             "Drawing",
             "Listing",
+            "Table",
             "owners",
             "schedule",
         ), name

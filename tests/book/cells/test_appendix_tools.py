@@ -41,45 +41,42 @@ def test_the_page_has_the_readme_s_families_and_the_emulator_s_shapes():
     assert "<code>m32n8k16</code>" in row[3][1]
 
 
-def test_the_comparison_counts_what_agrees(capsys):
+def test_the_comparison_counts_what_agrees(tables):
     _, rows = recorded_comparison()
     faithful.counted()
-    last = capsys.readouterr().out.split()[-2:]
     equal = sum(row["emulator"] == row["gpu"] for row in rows)
-    assert last == [str(len(rows)), str(equal)]
+    assert tables[0].rows[-1] == ("all", str(len(rows)), str(equal))
     faithful.differences()
-    assert len(capsys.readouterr().out.splitlines()) == 2 + len(rows) - equal
+    assert len(tables[1].rows) == len(rows) - equal
 
 
-def test_no_rung_is_faulted_and_every_mistake_is_found(capsys):
+def test_no_rung_is_faulted_and_every_mistake_is_found(tables, capsys):
     faithful.rungs_found_clean()
-    lines = capsys.readouterr().out.splitlines()[3:]
-    assert len(lines) == 3
-    assert all(line.split()[-2:] == ["0", "0"] for line in lines)
+    assert [row[-2:] for row in tables[0].rows] == [("0", "0")] * 3
     faithful.mistakes_found()
     said = capsys.readouterr().out
     assert "nothing" not in said
     assert "Misaligned" in said
 
 
-def test_copies_with_and_without_data_add_up(capsys):
+def test_copies_with_and_without_data_add_up(tables):
     _, rows = recorded_comparison()
     faithful.empty_copies("mma_tf32")
-    full, empty, price, left = map(float, capsys.readouterr().out.split()[-4:])
+    full, empty, price, left = (float(n.replace(",", "")) for n in tables[0].rows[0][1:])
     gpu = {r["counter"]: r["gpu"] for r in rows if r["rung"] == "mma_tf32"}
     assert full + empty == gpu["global requests, cp.async"]
     assert full * price + empty * left == gpu["shared wavefronts, cp.async"]
 
 
-def test_the_speed_is_told_as_a_ratio_of_what_was_recorded(capsys):
+def test_the_speed_is_told_as_a_ratio_of_what_was_recorded(tables):
     faithful.speed()
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    rows = tables[0].rows
     *ours, numba = [(float(row[-2]), float(row[-1].rstrip("x"))) for row in rows]
     assert numba[1] == 1
     assert all(abs(ratio / (rate / numba[0]) - 1) < 0.05 for rate, ratio in ours)
 
 
-def test_the_speed_that_is_stored_is_the_speed_that_is_told(monkeypatch, tmp_path, capsys):
+def test_the_speed_that_is_stored_is_the_speed_that_is_told(monkeypatch, tmp_path, tables):
     monkeypatch.setattr(emulator_speed, "SPEED", tmp_path / "speed.json")
     monkeypatch.setattr(emulator_speed.bench, "numba_rate", lambda: 2e5)
     monkeypatch.setattr(
@@ -88,12 +85,20 @@ def test_the_speed_that_is_stored_is_the_speed_that_is_told(monkeypatch, tmp_pat
     monkeypatch.setattr(emulator_speed, "version", lambda name: "1.2")
     emulator_speed.record(128)
     faithful.speed()
-    told = capsys.readouterr().out
-    assert "numba 1.2" in told
-    assert told.splitlines()[3].split() == ["naive", "128^3", "0.50", "300.0", "1500x"]
+    assert "numba 1.2" in tables[0].caption
+    assert tables[0].rows[0] == ("naive", "128^3", "0.50", "300.0", "1500x")
 
 
 def test_without_numba_there_is_no_ratio_to_store(monkeypatch):
     monkeypatch.setattr(emulator_speed.bench, "numba_rate", lambda: None)
     with pytest.raises(ModuleNotFoundError, match="pip install numba"):
         emulator_speed.record()
+
+
+def test_counts_stand_beside_each_other(tables):
+    faithful.beside("wmma")
+    (table,) = tables
+    assert "recorded on" in table.caption and "256 x 256 x 256" in table.caption
+    for rung, _, emulator, gpu, ratio in table.rows:
+        counts = [float(count.replace(",", "")) for count in (emulator, gpu)]
+        assert rung == "wmma" and float(ratio) == pytest.approx(counts[0] / counts[1], abs=0.006)

@@ -34,14 +34,14 @@ def test_an_unknown_pattern_names_those_that_there_are():
         measured.find("ld.shared.b128", "stride1")
 
 
-def test_table_and_summary(capsys):
+def test_table_and_summary(tables):
     measured.show(["stride1", "broadcast"], "ld.shared.v4.b32", "st.shared.v4.b32")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-2].split() == ["stride1", "4", "4", "4", "4"]
-    assert lines[-1].split() == ["broadcast", "2", "2", "4", "4"]
+    assert tables[0].rows[0] == ("stride1", "4", "4", "4", "4")
+    assert tables[0].rows[1] == ("broadcast", "2", "2", "4", "4")
     measured.agreement()
-    for line in capsys.readouterr().out.splitlines()[1:]:
-        assert line.split()[-1] == line.split()[-2]
+    assert tables[1].rows
+    for row in tables[1].rows:
+        assert row[-1] == row[-2]
 
 
 # ---- what one mma needs
@@ -64,10 +64,11 @@ def test_the_ceiling_is_one_wavefront_a_clock():
     assert needs.ceiling(sms=100, clock_mhz=1000) == pytest.approx(4096 / 2 * 100 * 1e9 / 1e12)
 
 
-def test_recorded_speeds_stay_below_the_ceiling(capsys):
+def test_recorded_speeds_stay_below_the_ceiling(tables):
     shared_ceiling.show("mma_tiled", "mma_swizzled")
-    for line in capsys.readouterr().out.splitlines()[-2:]:
-        assert 0 < float(line.split()[-1].rstrip("%")) < 100
+    assert len(tables[0].rows) == 2
+    for row in tables[0].rows:
+        assert 0 < float(row[-1].rstrip("%")) < 100
 
 
 # ---- small tiles
@@ -113,23 +114,21 @@ def recorded(monkeypatch):
     monkeypatch.setattr(small_tiles, "stored", lambda: source)
 
 
-def test_recorded_small_tiles(recorded, capsys):
+def test_recorded_small_tiles(recorded, tables):
     small_tiles.show()
-    last = capsys.readouterr().out.splitlines()[-2:]
-    assert [line.split()[-5] for line in last] == ["786,432", "0"]
+    assert [row[1] for row in tables[0].rows[-2:]] == ["786,432", "0"]
     assert list(small_tiles.waits().pages) == ["8 x 8 tiles, as it was", "8 x 8 tiles, swizzled"]
     assert "data from L1" in repr(small_tiles.waits())
     assert small_tiles.row("as it was")["ms_median"] == 20.5
     assert small_tiles.row("as it was", 1) is None
 
 
-def test_clocks_of_small_tiles(recorded, capsys):
+def test_clocks_of_small_tiles(recorded, tables):
     small_tiles.show_share()
-    assert "at most 3.1 of 30.5 million clocks, 10%" in capsys.readouterr().out
+    assert tables[0].rows[0][1:] == ("3.1", "30.5", "10%")
     small_tiles.show_clocks()
-    last = capsys.readouterr().out.splitlines()[-1]
     # 20 instructions for each mma, 9 clocks of each waiting for global memory, 3 at a barrier
-    assert last.split()[-5:] == ["180", "0", "60", "240", "20.0"]
+    assert tables[1].rows[-1][1:] == ("180", "0", "60", "240", "20.0")
 
 
 def test_the_swizzle_has_fewer_loads_in_a_row():

@@ -30,13 +30,13 @@ def test_shared_traffic_is_counted_in_wavefronts(runs):
     assert found["load A"].sectors == 2 * 2 * 2 * 32 * 4
 
 
-def test_the_table_shows_what_there_is(runs, capsys):
+def test_the_table_shows_what_there_is(runs, tables):
     memory.show(plain=runs["uncoalesced"].trace)
-    assert "wavefronts" not in capsys.readouterr().out
     memory.show(tiled=runs["tiled"].trace)
-    out = capsys.readouterr().out
-    assert "wavefronts" in out
-    assert len(out.splitlines()) == 1 + 5
+    heads = [dict(table.columns) for table in tables]
+    assert "wavefronts" not in heads[0] and "wavefronts per request" in heads[1]
+    assert len(tables[1].rows) == 5
+    assert tables[0].rows[0] == ("plain", "load B", "8,192", "8,192", "1")
 
 
 def test_a_first_access_has_the_addresses_of_its_lanes(runs):

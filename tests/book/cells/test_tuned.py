@@ -17,23 +17,18 @@ def recorded(tmp_path, monkeypatch):
 
     rows = [row(3, 5.0), row(2, 7.0), row(3, 9.0), row(3, None), row(4, 99.0, "other")]
     (tmp_path / "tune-some-gpu.json").write_text(
-        json.dumps({"machine": {"arch": 90}, "rows": rows})
+        json.dumps(
+            {"machine": {"arch": 90, "gpu": "Some GPU"}, "recorded": "2026-01-02", "rows": rows}
+        )
     )
     monkeypatch.setattr(provenance, "FOLDER", tmp_path)
 
 
-def test_each_value_has_its_fastest_row(recorded, capsys):
+def test_each_value_has_its_fastest_row(recorded, tables):
     found = tuned.best_by("pipe", "STAGES")
     assert {stages: row["tflops"] for stages, row in found.items()} == {2: 7.0, 3: 9.0}
     tuned.show("pipe", "STAGES")
-    assert capsys.readouterr().out.splitlines()[2].split() == [
-        "3",
-        "64x32x8",
-        "32",
-        "4,096",
-        "2",
-        "9.0",
-    ]
+    assert tables[0].rows[1] == ("3", "64x32x8", "32", "4,096", "2", "9.0")
 
 
 def test_the_fastest_row_with_these_macros(recorded):

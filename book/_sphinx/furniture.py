@@ -1,0 +1,64 @@
+"""Sphinx extension: what the build adds to chapters: the reading time, and the page of all takeaways.
+
+`{all-takeaways}` stands where every chapter's takeaways box is to be repeated, under the chapter's title.
+"""
+
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from book import chapters, reading  # noqa: E402  (found by the line above)
+
+
+def is_chapter(path: Path) -> bool:
+    """Whether this page is read from its beginning to its end: not an exercise, not an appendix."""
+    return path.parent == ROOT / "book" and path.name[:2].isdigit()
+
+
+def state_the_time(app: Sphinx, doctree: nodes.document) -> None:
+    path = Path(app.env.doc2path(app.env.docname))
+    title = next(iter(doctree.findall(nodes.title)), None)
+    if title is None or path.suffix != ".ipynb" or not is_chapter(path):
+        return
+    time = reading.rounded(reading.minutes(chapters.read(path)))
+    words = f"About {time} minutes to read; longer if you run it and answer its questions."
+    place = title.parent.index(title) + 1
+    title.parent.insert(place, nodes.paragraph(words, words, classes=["reading-time"]))
+
+
+class AllTakeaways(Directive):
+    """`{all-takeaways}`: each chapter's takeaways, in reading order."""
+
+    def run(self) -> list[nodes.Node]:
+        found: list[nodes.Node] = []
+        env = self.state.document.settings.env
+        for path in filter(is_chapter, chapters.paths()):
+            cells = chapters.read(path).cells
+            env.note_dependency(str(path))
+            texts = [
+                reading.takeaways(cell.source) for cell in cells if cell.cell_type == "markdown"
+            ]
+            body = "\n\n".join(text for text in texts if text)
+            if not body:
+                continue
+            link = f"**[]({path.name})**"
+            box = nodes.container(classes=["takeaways-of"])
+            lines = [link, "", *body.splitlines()]
+            self.state.nested_parse(StringList(lines, str(path)), self.content_offset, box)
+            found.append(box)
+        if not found:
+            found = [nodes.paragraph(text="No chapter has its takeaways yet.")]
+        return found
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("all-takeaways", AllTakeaways)
+    app.connect("doctree-read", state_the_time)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,211 @@
+"""Named accessors of `results/`: what a number in prose may be bound to (`book.bound_numbers`).
+
+Each returns one number (or a word, for a setting that is one) of the GPU that the pages show; `gpu=` names another
+by any part of its file's name. Speeds are TFLOP/s, times ms, clocks GHz, powers W. **A share is a fraction**: 0.85 is what
+prose writes as 85%. Sizes are those of square products, 4096 where none is given.
+
+    tflops("warp_tiled", 4096)                       ms("mma_tf32", 1024)          relative_error("naive")
+    ratio("warp_tiled")                              speed over cuBLAS's in the same run, as a fraction
+    ratio("vectorized", "coarsened_2d", size=2048)   speed over another rung's
+    config("mma_tiled", "BM", 4096)                  the setting that was timed
+    limits("mma_padded", "L2")                       a column of Nsight Compute's; clock("mma_padded") in GHz
+    stalls("vectorized", "dispatch_stall")           warps waiting for this reason, per instruction issued
+    tuned("async_pipeline", STAGES=3)                the best speed among the tuned settings with these macros
+    compared("naive", "global sectors, loads")       what the GPU counted; side="emulator" for the emulator
+    ceiling("float32")   peak("float16")   bandwidth()   machine("sms")   sustained("wmma_async", "watts")
+    stored("small-tiles", "kernels", {"kernel": "as it was", "tiles": 8}, "ms_median")    any place of any file
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from measure import results
+
+SIZE = 4096
+# Words for the columns of Nsight Compute that prose names most.
+SHORT = {
+    "issue slots": "issue slots used, %",
+    "FMA pipe": "FMA pipe, %",
+    "tensor pipe": "tensor pipe, %",
+    "shared memory": "shared-memory pipe, %",
+    "L2": "L2, %",
+    "L2 hit rate": "L2 hit rate, %",
+    "warps resident": "warps resident, %",
+}
+
+
+@cache
+def _read(name: str) -> Any:
+    return json.loads((results.FOLDER / name).read_text(encoding="utf-8"))
+
+
+@cache
+def _recording(gpu: str | None):
+    return results.recorded(gpu)
+
+
+def _file(kind: str, gpu: str | None) -> Any:
+    """The contents of `results/<kind>-<gpu>.json`, or of `results/<kind>.json` where no GPU is in the name."""
+    name = f"{kind}-{_recording(gpu).name}.json"
+    for candidate in (name, f"{kind}.json"):
+        if (results.FOLDER / candidate).exists():
+            return _read(candidate)
+    raise LookupError(f"there is no results/{name}")
+
+
+def _only(rows: list, what: str) -> Mapping:
+    """The one row that was asked for."""
+    if len(rows) != 1:
+        raise LookupError(
+            f"{what}: {len(rows) or 'no'} rows" + (", say which" if rows else " recorded")
+        )
+    return rows[0]
+
+
+def _pick(row: Mapping, column: str, what: str):
+    if column not in row:
+        raise LookupError(f"{what} has no {column!r}; there are {', '.join(map(repr, row))}")
+    return row[column]
+
+
+def row(rung: str, size: int = SIZE, gpu: str | None = None, **types: str) -> Mapping:
+    """A rung's recorded row; `inputs=`, `output=` choose among several, the first is meant without."""
+    rows = _recording(gpu).select(rung, size, **types)
+    if not rows:
+        raise LookupError(f"{rung} at {size}: no rows recorded on {_recording(gpu).gpu}")
+    return rows[0]
+
+
+def tflops(rung: str, size: int = SIZE, gpu: str | None = None, **types: str) -> float:
+    return row(rung, size, gpu, **types)["tflops"]
+
+
+def ms(rung: str, size: int = SIZE, gpu: str | None = None, **types: str) -> float:
+    """The median."""
+    return row(rung, size, gpu, **types)["ms_median"]
+
+
+def relative_error(rung: str, size: int = SIZE, gpu: str | None = None, **types: str) -> float:
+    return row(rung, size, gpu, **types)["relative_error"]
+
+
+def ratio(
+    rung: str, other: str = "cublas", size: int = SIZE, gpu: str | None = None, **types: str
+) -> float:
+    """A rung's speed over that of another; "cublas" is the library's time in the same run, with the same types."""
+    if other == "cublas":
+        return row(rung, size, gpu, **types)["ratio_to_cublas"]
+    return tflops(rung, size, gpu, **types) / tflops(other, size, gpu, **types)
+
+
+def config(rung: str, macro: str, size: int = SIZE, gpu: str | None = None, **types: str):
+    """A macro of the setting that was timed."""
+    return _pick(row(rung, size, gpu, **types)["config"], macro, f"the setting of {rung}")
+
+
+def _watched(rung: str, gpu: str | None) -> Mapping:
+    rows = [found for found in _file("limits", gpu)["rows"] if found["rung"] == rung]
+    return _only(rows, f"Nsight Compute on {rung}")
+
+
+def limits(rung: str, column: str, gpu: str | None = None) -> float:
+    """A column of Nsight Compute's, by its own name or one of `SHORT`; percentages as fractions."""
+    column = SHORT.get(column, column)
+    value = _pick(_watched(rung, gpu), column, f"Nsight Compute's row of {rung}")
+    return value / 100 if column.endswith(", %") else value
+
+
+def stalls(rung: str, reason: str, gpu: str | None = None) -> float:
+    return _pick(_watched(rung, gpu)["stalls"], reason, f"the stalls of {rung}")
+
+
+def clock(rung: str, gpu: str | None = None) -> float:
+    """GHz while Nsight Compute watched this rung."""
+    found = _watched(rung, gpu)
+    return found["cycles"] / found["milliseconds"] / 1e6
+
+
+def sustained(rung: str, what: str, gpu: str | None = None) -> float:
+    """A run without a pause: "burst_tflops", "sustained_tflops", the lowest "ghz", the highest "watts"."""
+    rows = [found for found in _file("limits", gpu)["sustained"] if found["rung"] == rung]
+    found = _only(rows, f"the long run of {rung}")
+    looks = [look for look in found["watched"] if look]
+    seen = {
+        "ghz": min(float(look["clocks.sm"]) for look in looks) / 1e3,
+        "watts": max(float(look["power.draw"]) for look in looks),
+        "limit": max(float(look["power.limit"]) for look in looks),
+    }
+    return _pick({**found, **seen}, what, f"the long run of {rung}")
+
+
+def tuned(rung: str, column: str = "tflops", gpu: str | None = None, **macros: int):
+    """A column (or macro) of the fastest tuned setting that has these macros."""
+    rows = [
+        found
+        for found in _file("tune", gpu)["rows"]
+        if found["rung"] == rung and found["tflops"] and macros.items() <= found["macros"].items()
+    ]
+    if not rows:
+        raise LookupError(f"{rung} was not measured with {macros}")
+    best = max(rows, key=lambda found: found["tflops"])
+    return _pick({**best["macros"], **best}, column, f"the tuned setting of {rung}")
+
+
+def compared(rung: str, counter: str, side: str = "gpu", gpu: str | None = None) -> int:
+    """A counter of a whole launch, as the GPU ("gpu") or the emulator ("emulator") had it."""
+    rows = [found for found in _file("compare", gpu)["rows"] if found["rung"] == rung]
+    named = [found for found in rows if found["counter"] == counter]
+    if not named:
+        there = ", ".join(repr(found["counter"]) for found in rows) or "none"
+        raise LookupError(f"{rung} has no counter {counter!r}; there are {there}")
+    return _pick(_only(named, counter), side, "a comparison")
+
+
+def ceiling(kind: str, gpu: str | None = None) -> float:
+    """TFLOP/s of a loop that only computes, for "float32", "tf32" or "float16"."""
+    return _pick(_recording(gpu).ceilings, kind, "the ceilings")
+
+
+def peak(kind: str, gpu: str | None = None) -> float:
+    """TFLOP/s that the data sheet states, dense."""
+    return _recording(gpu).peak.tflops(kind)
+
+
+def bandwidth(gpu: str | None = None) -> float:
+    """GB/s of DRAM that the data sheet states."""
+    return _recording(gpu).peak.bandwidth
+
+
+def machine(key: str, gpu: str | None = None):
+    """What the recording says of its GPU: "sms", "clock_mhz", "l2_bytes", "driver", "cublas" ..."""
+    return _pick(_recording(gpu).machine, key, "the machine")
+
+
+def stored(kind: str, *path: str | int | Mapping, gpu: str | None = None):
+    """What stands at a place of `results/<kind>-<gpu>.json`.
+
+    A word is a key, a number an index, a mapping such as {"load": "pitch 80"} the one row of a list that has it.
+    """
+    found, where = _file(kind, gpu), kind
+    for step in path:
+        if isinstance(step, Mapping):
+            found = _only([row for row in found if step.items() <= row.items()], f"{where} {step}")
+        elif isinstance(found, Mapping):
+            found = _pick(found, step, where)
+        else:
+            found = found[step]
+        where = f"{where} > {step}"
+    return found
+
+
+ACCESSORS = {
+    accessor.__name__: accessor
+    for accessor in (
+        *(tflops, ms, relative_error, ratio, config, limits, stalls, clock, sustained),
+        *(tuned, compared, ceiling, peak, bandwidth, machine, stored),
+    )
+}

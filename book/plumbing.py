@@ -1,0 +1,94 @@
+"""Which cells of a chapter are plumbing, and how a page folds them: `chapters.write` sets the tags.
+
+| cell | tag | in the page |
+|---|---|---|
+| asks a question: `answers.predict("...")`, `answers.check("...")` | `remove-input` | only the form |
+| the ladder in miniature: `steps.strip("...")` | `remove-input` | only the picture |
+| settles an answer: `answers.settle("...", ...)` | `remove-cell` | nothing |
+| imports only | `hide-input` | one line to unfold |
+| one call of a tool that draws or tabulates: `figures.x(...)`, `limits.show(...)` | `hide-input` | its output, the call folded |
+
+A cell with the tag `shown` stays in sight: what the reader is to read or change.
+"""
+
+from __future__ import annotations
+
+import ast
+
+SHOWN = "shown"
+ASKS, SETTLES = ("answers.predict", "answers.check"), ("answers.settle",)
+FURNITURE = ("steps.strip",)
+# Rooms and modules whose functions show something; `kernels` is what the reader came for.
+TOOLS = {
+    *("figures", "addresses", "answers", "evidence", "faithful", "limits", "measured", "memory"),
+    *(
+        "reports",
+        "search",
+        "shared_ceiling",
+        "shared_clocks",
+        "small_tiles",
+        "steps",
+        "timing",
+        "tuned",
+    ),
+}
+FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")
+
+
+def _statements(source: str) -> list[ast.stmt] | None:
+    """What a cell does; None for one that is not plain Python."""
+    try:
+        return ast.parse(source).body
+    except SyntaxError:
+        return None
+
+
+def _called(statement: ast.stmt) -> str | None:
+    """ "limits.show" for the statement `limits.show(...)`, also as `_ = limits.show(...)`."""
+    value = getattr(statement, "value", None)
+    if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") != "_":
+        return None
+    if not (isinstance(statement, ast.Expr | ast.Assign) and isinstance(value, ast.Call)):
+        return None
+    made = value.func
+    if isinstance(made, ast.Attribute) and isinstance(made.value, ast.Name):
+        return f"{made.value.id}.{made.attr}"
+    return None
+
+
+def wanted(source: str) -> str | None:
+    """The tag that folds a cell with this source, None for one that stays in sight."""
+    statements = _statements(source)
+    if not statements:
+        return None
+    if all(isinstance(one, ast.Import | ast.ImportFrom) for one in statements):
+        return "hide-input"
+    called = [_called(one) for one in statements]
+    if any(one in SETTLES for one in called):
+        return "remove-cell"
+    if all(one in ASKS for one in called):
+        return "remove-input" if _is_named(statements[0]) else None
+    if len(called) == 1 and called[0] in FURNITURE:
+        return "remove-input"
+    if len(called) == 1 and called[0] and called[0].split(".")[0] in TOOLS:
+        return "hide-input"
+    return None
+
+
+def _is_named(statement: ast.stmt) -> bool:
+    """Whether it asks a question of `book/answers/`: the older form has its answer in sight."""
+    first = statement.value.args[0] if statement.value.args else None
+    return isinstance(first, ast.Constant) and isinstance(first.value, str)
+
+
+def tag(notebook) -> None:
+    """Gives every code cell the tag that folds it, unless it has one, or is tagged `shown`."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        tags = list(cell.metadata.get("tags", []))
+        fold = wanted(cell.source)
+        if fold and SHOWN not in tags and not set(tags) & set(FOLDING):
+            cell.metadata["tags"] = [*tags, fold]
+        if fold == "remove-cell":  # JupyterLab knows no tags, but folds by this
+            cell.metadata["jupyter"] = {"source_hidden": True}

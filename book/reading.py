@@ -1,0 +1,118 @@
+"""How long a chapter takes to read, and which of its sections go on for too long without a picture.
+
+python -m book.reading [PAGE ...]      minutes of each chapter, and its long sections
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from book import chapters
+
+WORDS_A_MINUTE = 200
+MINUTES_A_CELL = 0.5  # code to read, or a figure, a table or a form to look at
+LONGEST_CHAPTER = 40  # minutes
+LONGEST_STRETCH = 300  # words
+OUT_OF_SIGHT = ("remove-cell", "hide-cell")
+
+WORD = re.compile(r"[^\W_][\w'’.,/%-]*")
+NOT_PROSE = (
+    r"(?s)<!--.*?-->",
+    r"(?m)^:{3,}.*$|^:[\w-]+:.*$",  # directives' heads, ends and options
+    r"\]\([^)\n]*\)",
+    r"\{[\w:]+\}`[^`]*`",
+)
+# What rests the eye, besides a cell: a picture, a row of a table, a code block.
+STOP = re.compile(r"(?m)^(?:#{1,6} .*|\s*!\[.*|\s*\|.*\||`{3,}[\s\S]*?^`{3,}|:::\{figure\}.*)$")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Words of prose between two stops, under the heading that stands above them."""
+
+    heading: str
+    words: int
+
+
+def words(markdown: str) -> int:
+    """Words of prose: comments, targets of links and directives' options are none."""
+    for pattern in NOT_PROSE:
+        markdown = re.sub(pattern, " ", markdown)
+    return len(WORD.findall(markdown))
+
+
+def is_seen(cell) -> bool:
+    """Whether a page shows something of this code cell."""
+    if any(chapters.has_tag(cell, tag) for tag in OUT_OF_SIGHT):
+        return False
+    hidden = chapters.has_tag(cell, "remove-input") or chapters.has_tag(cell, "hide-input")
+    return bool(cell.get("outputs")) or not hidden
+
+
+def minutes(notebook) -> float:
+    """Reading time: words at `WORDS_A_MINUTE`, and `MINUTES_A_CELL` for each cell in sight."""
+    prose = sum(words(cell.source) for cell in notebook.cells if cell.cell_type == "markdown")
+    seen = sum(cell.cell_type == "code" and is_seen(cell) for cell in notebook.cells)
+    return prose / WORDS_A_MINUTE + seen * MINUTES_A_CELL
+
+
+def rounded(time: float) -> int:
+    """Minutes as a page states them: to five, and never less than five."""
+    return max(5, 5 * round(time / 5))
+
+
+def stretches(notebook) -> Iterator[Stretch]:
+    """The prose of a chapter, cut at headings, cells, pictures, tables and code blocks."""
+    heading, count = "", 0
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            if is_seen(cell):
+                yield Stretch(heading, count)
+                count = 0
+            continue
+        end = 0
+        for stop in STOP.finditer(cell.source):
+            yield Stretch(heading, count + words(cell.source[end : stop.start()]))
+            count, end = 0, stop.end()
+            if stop.group().startswith("#"):
+                heading = stop.group().lstrip("# ")
+        count += words(cell.source[end:])
+    yield Stretch(heading, count)
+
+
+def too_long(notebook) -> list[Stretch]:
+    return [stretch for stretch in stretches(notebook) if stretch.words > LONGEST_STRETCH]
+
+
+def takeaways(markdown: str) -> str | None:
+    """What stands in the box `:::{admonition} Takeaways` of class `takeaways`, None where there is none."""
+    found = re.search(
+        r"(?ms)^(?P<fence>:{3,})\{admonition\}[^\n]*\n:class: takeaways\n(?P<body>.*?)^(?P=fence)\s*$",
+        markdown,
+    )
+    return found["body"].strip() if found else None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m book.reading", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("pages", nargs="*", type=Path, help="default: every chapter")
+    wrong = 0
+    for path in parser.parse_args(arguments).pages or chapters.paths():
+        notebook = chapters.read(path)
+        time, stretched = minutes(notebook), too_long(notebook)
+        print(f"{path.stem:34} {time:4.0f} minutes")
+        for stretch in stretched:
+            print(f"    {stretch.words} words on end under {stretch.heading!r}")
+        wrong += bool(stretched) or time > LONGEST_CHAPTER
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

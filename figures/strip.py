@@ -1,0 +1,92 @@
+"""The ladder in miniature: where a chapter stands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+
+from figures import style
+from figures.drawing import WIDTH, Canvas, Drawing, text_width
+
+__all__ = ["ladder_strip"]
+
+_NAMES = {"float32": "float32", "tf32": "TF32", "float16": "float16"}
+
+
+def ladder_strip(
+    rungs: Mapping[str, float],
+    here: Sequence[str],
+    kinds: Mapping[str, str] | None = None,
+    title: str | None = None,
+    caption: str = "",
+) -> Drawing:
+    """All rungs as small bars in reading order, those of `here` in colour and by name.
+
+    rungs: {name: TFLOP/s}, drawn on a logarithmic scale. kinds: {name: "float32" | "tf32" | "float16"}, the
+    colour. `facts` holds {"here": {name: place from 1}, "of": rungs}. ValueError for a name that is no rung.
+    """
+    names = list(rungs)
+    unknown = [name for name in here if name not in rungs]
+    if unknown or not here:
+        known = ", ".join(names)
+        raise ValueError(
+            f"{', '.join(unknown) or 'nothing'} is to be marked; the rungs are {known}"
+        )
+    kinds = dict(kinds or {})
+    places = {name: names.index(name) + 1 for name in names if name in here}
+    said = _listed([f"{name} ({place})" for name, place in places.items()])
+    kind = {kinds.get(name, "float32") for name in places}
+    return Drawing(
+        title=title or f"Where we are: {said} of {len(names)} rungs",
+        alt=f"The ladder in miniature, {len(names)} bars in reading order. Marked: {said}.",
+        caption=caption
+        or "Bars are the rungs in reading order; their heights are recorded speeds, logarithmic.",
+        legend=tuple((style.KIND[one], f"{_NAMES[one]} inputs") for one in _NAMES if one in kind),
+        facts={"here": places, "of": len(names)},
+        figure=_strip(rungs, places, kinds, WIDTH),
+        narrow=_strip(rungs, places, kinds, 330),
+        min_width=560,
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _strip(rungs, places, kinds, width: float) -> Figure:
+    """One strip: names of the marked bars above them, pushed apart so that none meets another."""
+    size, tall = 12.0, 46.0
+    names = list(rungs)
+    pitch = (width - 4) / len(names)
+    centre = {name: 2 + (i + 0.5) * pitch for i, name in enumerate(names)}
+    rows: list[float] = []  # where each row of names ends
+    label: dict[str, tuple[float, int]] = {}
+    marked_at = sorted(centre[name] for name in places)
+    for name in places:
+        wide = text_width(name, size, mono=True)
+        left = min(max(centre[name] - wide / 2, 0), max(width - wide, 0))
+        following = next((x for x in marked_at if x > centre[name]), width + 8)
+        left = max(0, min(left, following - 8 - wide))  # the next bar's line passes beside the name
+        row = next((i for i, end in enumerate(rows) if end + 10 <= left), len(rows))
+        rows[row : row + 1] = [left + wide]
+        label[name] = (left, row)
+    top = 17.0 * len(rows) + 4
+    canvas = Canvas(width, top + tall + 3)
+    low, high = (math.log(f(rungs.values())) for f in (min, max))
+    for name, value in rungs.items():
+        share = (math.log(value) - low) / (high - low) if high > low else 1.0
+        height = 6 + (tall - 6) * share
+        marked = name in places
+        color = style.KIND[kinds.get(name, "float32")] if marked else style.LINE
+        x = centre[name]
+        canvas.rect(x - pitch * 0.36, top + tall - height, pitch * 0.72, height, fill=color, z=1)
+        if marked:
+            left, row = label[name]
+            y = 8 + 17 * (len(rows) - 1 - row)
+            canvas.line((x, y + 9), (x, top + tall - height - 1), color=style.MUTED, lw=1, z=2)
+            canvas.text(left, y, name, size=size, mono=True, bold=True)
+    canvas.line((0, top + tall), (width, top + tall), color=style.MUTED, lw=1.2, z=2)
+    return canvas.figure()

@@ -1,0 +1,54 @@
+"""What a reader of a page need not read is folded, and nothing else is."""
+
+import copy
+
+import nbformat
+import pytest
+
+from book import plumbing
+
+
+@pytest.mark.parametrize(
+    ("source", "tag"),
+    [
+        ("import numpy as np\nfrom book.cells import memory", "hide-input"),
+        ('figures.ladder_strip("naive")', "hide-input"),
+        ('_ = limits.show("naive")', "hide-input"),
+        ('answers.predict("a", "b")', "remove-input"),
+        ('steps.strip("naive")', "remove-input"),
+        ('steps.bars("naive")', "hide-input"),
+        ('answers.check("ex-a")', "remove-input"),
+        ('found = run()\nanswers.settle("ex-a", found)', "remove-cell"),
+        ("answers.check(mine, 42)", None),
+        ("import numpy as np\nA = np.ones(3)", None),
+        ('print(source("naive"))', None),
+        ("%%kernel x\nint i;", None),
+        ("shown = memory.traffic(trace)", None),
+        ("", None),
+    ],
+)
+def test_plumbing_is_told_from_what_is_to_be_read(source, tag):
+    assert plumbing.wanted(source) == tag
+
+
+def test_a_cell_that_is_to_be_seen_stays_in_sight():
+    notebook = nbformat.v4.new_notebook()
+    cells = {"shown": ["shown"], "hide-cell": ["hide-cell"], "": []}
+    notebook.cells = [
+        nbformat.v4.new_code_cell("import numpy", metadata={"tags": tags})
+        for tags in cells.values()
+    ]
+    plumbing.tag(notebook)
+    assert [cell.metadata.tags for cell in notebook.cells] == [
+        ["shown"],
+        ["hide-cell"],
+        ["hide-input"],
+    ]
+
+
+def test_every_chapter_folds_its_plumbing(notebooks):
+    for name, notebook in notebooks.items():
+        tagged = copy.deepcopy(notebook)
+        plumbing.tag(tagged)
+        for cell, wanted in zip(notebook.cells, tagged.cells, strict=True):
+            assert cell.metadata == wanted.metadata, f"{name}: `python -m book.chapters setup`"
