@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import answers
+from . import answers, ramp
 from .cases import ceil_div, poisoned, product
 from .exercise import Case, Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
@@ -17,7 +17,9 @@ COPIES = "Copies that do not wait"
 TENSOR_CORES = "Tensor cores"
 BANKS = "Bank conflicts and swizzles"
 EVERYTHING = "Everything at once"
-PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING)
+ACROSS = "Sums across threads"
+CAPSTONE = "The capstone"
+PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING, ACROSS, CAPSTONE)
 
 
 def last_drawn(cases) -> tuple[Case, ...]:
@@ -245,6 +247,19 @@ SIZES = ((64, 96, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
 
 EXERCISES = (
     Exercise(
+        "first_guard", MEMORY, "A first kernel, and its guard", 5,
+        "This kernel computes `y = a * x + y`, one element per thread, in blocks of 128 threads. There are always whole "
+        "blocks, so the last one may have threads without an element. Keep them from touching memory, for every n.",
+        (
+            "`i` is the number of the thread in the whole grid. The elements are numbered 0 to n - 1.",
+            "A thread whose `i` is n or more must do nothing at all: neither read nor write.",
+        ),
+        "`if (i < n)` is the guard. With n = 1000 there are eight blocks, 1024 threads, and the last 24 of them have no "
+        "element. Without the guard they would read and write whatever lies behind the arrays.",
+        cases=lambda rng: last_drawn(ramp.axpy(rng)),
+        suspects=ramp.AXPY_SUSPECTS,
+    ),
+    Exercise(
         "coalesce", MEMORY, "Coalesce a kernel", 5,
         "This kernel is right, and slow: the outputs of a warp lie in 32 rows, so it reads A and writes C down a column. "
         "Give each thread another output, so that a warp's 32 accesses to B and C fall into four sectors.",
@@ -276,6 +291,23 @@ EXERCISES = (
         goals=(Goal("bytes read from global memory", 31_000, "M=32, N=48, K=40"),),
     ),
     Exercise(
+        "fill_with_zeros", MEMORY, "Fill a tile together, and its edges with zeros", 10,
+        "A block fills a 16 x 16 tile together, one element per thread, and 16 of its threads then sum the rows. At the edges "
+        "of X the tile reaches beyond the matrix. Make the sums right for every M and K.",
+        (
+            "The sum reads all 16 columns of the tile, those beyond K too. Which value changes no sum?",
+            "Choose the value with `condition ? X[...] : 0.0f`. Both conditions matter: the row and the column.",
+        ),
+        "Every thread stores something, in every turn: its element, or a 0 that changes no sum. No thread may return early, "
+        "because all of them must come to the barriers, and no place of the tile may keep what the turn before left there.",
+        cases=lambda rng: last_drawn(ramp.row_sums_of_tiles(rng)),
+        needs=(
+            Need("bytes read from shared memory", 6_144, "M=32, K=48", "the rows are summed from the tile in shared memory"),
+        ),
+        goals=(Goal("global_sectors", 256, "M=32, K=48"),),
+        suspects=ramp.ROW_SUSPECTS,
+    ),
+    Exercise(
         "count_wavefronts", MEMORY, "Count wavefronts by hand", 10,
         "One warp reads shared memory in six ways; `lane` is 0 to 31, `s` is an array of floats. How many wavefronts does "
         "each read take? Write the six numbers down, then let the trace of a kernel that makes these reads check them.",
@@ -297,6 +329,7 @@ EXERCISES = (
             '    "s[lane]": 1,\n    "s[2 * lane]": 2,\n    "s[lane / 2]": 1,\n    "s[32 * lane]": 32,\n'
             '    "s[33 * lane]": 1,\n    "float4 s[lane]": 4,\n}\n'
         ),
+        variable="counts",
     ),
     Exercise(
         "coarsen", MORE_WORK, "Four outputs a thread: beat a rung's wavefronts", 30,
@@ -321,6 +354,33 @@ EXERCISES = (
                 np.arange(len(case.expected))[:, None] % 32 < 8, case.expected, 0
             ),
         },
+    ),
+    Exercise(
+        "count_blocks", MORE_WORK, "Registers, shared memory and occupancy", 15,
+        "An A100's multiprocessor has 65,536 registers, 164 KiB of shared memory, room for 2,048 threads and for 32 blocks. "
+        "Each block also takes 1 KiB of shared memory for the system. How many blocks of each kernel are resident at once? "
+        "A row says threads per block, registers per thread, and KiB of shared memory per block.",
+        (
+            "For each resource divide what there is by what a block takes, and round down. The smallest of the four counts.",
+            "A block takes threads x registers. 256 threads with 96 registers take 24,576 of the 65,536.",
+        ),
+        "The smallest of four quotients decides. (256, 32, 16): 8 by threads, and 8 by registers. (256, 96, 16): 2 by "
+        "registers. (128, 40, 40): 4 by shared memory, since 41 KiB fit four times into 164. (64, 24, 0): 32 by threads, by the "
+        "limit on blocks as well. (512, 128, 0): one, because a block takes all 65,536 registers.",
+        judge=answers.resident_blocks,
+        given=(
+            "blocks = {\n"
+            '    "256 threads, 32 registers, 16 KiB": None,\n    "256 threads, 96 registers, 16 KiB": None,\n'
+            '    "128 threads, 40 registers, 40 KiB": None,\n    "64 threads, 24 registers, 0 KiB": None,\n'
+            '    "512 threads, 128 registers, 0 KiB": None,\n}\n'
+        ),
+        answer=(
+            "blocks = {\n"
+            '    "256 threads, 32 registers, 16 KiB": 8,\n    "256 threads, 96 registers, 16 KiB": 2,\n'
+            '    "128 threads, 40 registers, 40 KiB": 4,\n    "64 threads, 24 registers, 0 KiB": 32,\n'
+            '    "512 threads, 128 registers, 0 KiB": 1,\n}\n'
+        ),
+        variable="blocks",
     ),
     Exercise(
         "vectorize", MORE_WORK, "Wide accesses where they are allowed", 20,
@@ -352,6 +412,25 @@ EXERCISES = (
             Need("bytes read from shared memory", 6_144, "3 blocks of 512", "the output is read from the buffers"),
         ),
         inspect=fetches_ahead(1),
+    ),
+    Exercise(
+        "two_stages", COPIES, "Two stages: fetch one tile ahead", 20,
+        "This loop fetches a tile, waits for it and sums it. Fetch tile t + 1 while tile t is summed: two buffers are there. "
+        "This is the step before a pipeline of any number of stages.",
+        (
+            "Start with `fetch(0)` before the loop. In turn t: wait for tile t, a barrier, fetch tile t + 1, sum tile t.",
+            "The last turn has nothing to fetch. The barrier also proves that everybody has read the buffer that is filled next.",
+        ),
+        "When turn t begins, the copies of tile t are all that is in flight, so `cp_async_wait<0>()` waits for just them. "
+        "The barrier makes them visible to all threads, and shows that the other buffer, read in the turn before, is free.",
+        cases=lambda rng: last_drawn(_row_sums(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
+            Need("bytes read from shared memory", 131_072, "M=64, K=512", "the sums are formed from the buffers"),
+        ),
+        goals=(Goal("bytes read from global memory", 131_072, "M=64, K=512"),),
+        inspect=fetches_ahead(1),
+        suspects=ramp.ROW_SUSPECTS,
     ),
     Exercise(
         "pipeline_stages", COPIES, "Write a pipeline of N stages", 60,
@@ -415,6 +494,7 @@ EXERCISES = (
             "def element(lane, half):\n"
             "    return lane // 4 + 8 * (half // 2 % 2), 2 * (lane % 4) + half % 2 + 8 * (half // 4)\n"
         ),
+        variable="element",
     ),
     Exercise(
         "load_fragments", TENSOR_CORES, "Load an mma's registers by hand", 30,
@@ -450,6 +530,24 @@ EXERCISES = (
             f"Every lane points at row {row} of B: each lane must point at a row of its own": _one_row_of_b(row)
             for row in range(16)
         },
+    ),
+    Exercise(
+        "compose_layout", BANKS, "A layout, composed by hand", 20,
+        "A CuTe layout `shape : stride` maps coordinates to an offset: `(4,8):(1,4)` sends (i, j) to `i + 4 * j`. A tile of 16 "
+        "rows and 8 columns lies row by row, in rows of 24 elements: `(16,8):(24,1)`. Thread t of 32 has four elements, v = 0 "
+        "to 3: rows `4 * (t % 4) + v` of column `t / 4`. Which layout sends (t, v) to the offset in memory? Write its shape "
+        "and its stride, with t split into t % 4 and t / 4.",
+        (
+            "One step of `t % 4` is four rows down, one step of `t / 4` is a column to the right, one step of v is a row down.",
+            "So the shape is `((4, 8), 4)`: four values of t % 4, eight of t / 4, four of v. Each needs its step in elements.",
+        ),
+        "`((4,8),4):((96,1),24)`. Four rows down are 4 x 24 = 96 elements, a column to the right is 1, a row down 24. This is "
+        "the composition of the tile's layout with the layout ((4,8),4):((4,16),1) of threads and values, whose numbers "
+        "count the elements of the tile column by column.",
+        judge=answers.composed_layout,
+        given="shape = ((4, 8), 4)\nstride = ((4, 16), 1)\n",
+        answer="shape = ((4, 8), 4)\nstride = ((96, 1), 24)\n",
+        variable="(shape, stride)",
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
@@ -499,6 +597,7 @@ EXERCISES = (
         judge=answers.swizzle_parameters,
         given="B, M, S = 2, 3, 2\n",
         answer="B, M, S = 2, 3, 3\n",
+        variable="(B, M, S)",
     ),
     Exercise(
         "transpose_tile", BANKS, "Transpose without conflicts", 15,
@@ -559,6 +658,156 @@ EXERCISES = (
             Goal("bytes read from global memory", 65_536, "M=64, N=64, K=64"),
         ),
         race=Race("coarsened_1d", 2048),
+    ),
+    Exercise(
+        "shuffle_sum", ACROSS, "Sum a warp with shuffles", 15,
+        "Each warp has 32 values, one per lane. Add them with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
+        (
+            "`__shfl_down_sync(0xffffffff, sum, 16)` gives lane l the value that lane l + 16 has. Then 16 sums are left.",
+            "Halve the distance in each step: 16, 8, 4, 2, 1. All 32 lanes must make each call.",
+        ),
+        "After the step over a distance of 16, lanes 0 to 15 hold sums of two; after 8, lanes 0 to 7 sums of four; after 1, lane "
+        "0 has all 32. The values go from register to register: no shared memory, and no barrier.",
+        cases=lambda rng: last_drawn(ramp.pieces(32, 128)(rng)),
+        needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
+        goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
+        suspects=ramp.piece_suspects(32),
+    ),
+    Exercise(
+        "block_reduce", ACROSS, "Sum a block", 20,
+        "256 values lie in shared memory. The given loop is right, and wasteful: the threads that still work lie ever further "
+        "apart, so every warp stays busy and its lanes meet in the same banks. Let the first half of the threads add the second "
+        "half's values, then the first quarter, and so on.",
+        (
+            "In the first turn thread t, for t below 128, adds `s[t + 128]` to `s[t]`. Neighbouring threads read neighbouring words.",
+            "All threads must come to the barrier of every turn, so it stands outside the `if`.",
+        ),
+        "With the halves in this order the working threads are neighbours: whole warps finish early, and the others read 32 "
+        "neighbouring words, one per bank. The number of additions is the same.",
+        cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
+        needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
+        goals=(Goal("shared_wavefronts", 100, "n=512"),),
+        suspects=ramp.piece_suspects(256),
+    ),
+    Exercise(
+        "split_k", ACROSS, "Split K between blocks", 15,
+        "With few tiles of C most multiprocessors have no block. Here four blocks share each tile: block z has every fourth term "
+        "of K. All four add to the same elements of C, which are 0 before. Make the additions safe.",
+        (
+            "`C[...] += sum` is three steps: read, add, write. What if another block reads in between?",
+            "`atomicAdd(&C[...], sum)` does the three as one.",
+        ),
+        "An atomic addition cannot be interrupted by another to the same address, so none is lost. The order of the four "
+        "is open, so the last bits of C may differ from run to run.",
+        cases=lambda rng: last_drawn(ramp.slices_of_k(rng)),
+        needs=(Need("atomic operations of a warp", 4, "M=32, N=48, K=64", "the sums of several blocks meet by atomic additions"),),
+        goals=(
+            Goal("atomic operations of a warp", 192, "M=32, N=48, K=64"),
+            Goal("bytes read from global memory", 786_432, "M=32, N=48, K=64"),
+        ),
+        suspects=ramp.SLICE_SUSPECTS,
+    ),
+    Exercise(
+        "find_race", ACROSS, "Find a race on global memory", 10,
+        "This kernel reverses an array in place, and is wrong now and then. Find out who else touches the elements of a "
+        "thread, and mend it without a second array.",
+        (
+            "Thread i reads `x[n - 1 - i]`. Which thread writes that element, and in which block is it?",
+            "If each pair of elements belongs to one thread only, nobody else can interfere.",
+        ),
+        "Thread i and thread n - 1 - i touch the same two elements, mostly from different blocks, which no barrier can order. "
+        "If only the first n / 2 threads work, and each swaps its pair, every element has one owner.",
+        cases=lambda rng: last_drawn(ramp.reversals(rng)),
+        suspects=ramp.REVERSAL_SUSPECTS,
+    ),
+    Exercise(
+        "keep_precision", ACROSS, "Keep the digits of a sum", 15,
+        "Inputs of 16 bits are fine here, sums of 16 bits are not: a half has 11 significant bits, so near 1024 it cannot tell "
+        "1024 from 1024.4. Compute the dot products to the accuracy of a float.",
+        (
+            "The product of two halves has up to 22 significant bits. Which type holds it without rounding?",
+            "Convert before you multiply: `__half2float(a) * __half2float(b)`, and keep the sum in a float.",
+        ),
+        "A float has 24 significant bits, so it holds each product exactly, and rounds the sum only at its 24th bit. Tensor cores "
+        "work the same way: halves in, products exact, sums in float.",
+        cases=lambda rng: last_drawn(ramp.dot_products(rng)),
+        suspects=ramp.PRECISION_SUSPECTS,
+    ),
+    Exercise(
+        "tile_copy", CAPSTONE, "Step 1: bring a tile into shared memory", 15,
+        "The capstone builds one kernel in five steps: copies that do not wait, a swizzle, ldmatrix, mma, and a pipeline. Begin "
+        "with the copy: 16 rows of 64 bytes, in copies of 16 bytes.",
+        (
+            "There are 16 x 4 chunks, two for each lane. Chunk i is row `i / 4`, chunk `i % 4` of it, 8 halves each.",
+            "`cp_async<16>(shared_address(...), pointer)`, then `cp_async_commit()`, `cp_async_wait<0>()` and `__syncwarp()`.",
+        ),
+        "A lane's wait is for its own copies. Only `__syncwarp()` after it makes the copies of the other lanes safe to read.",
+        cases=lambda rng: last_drawn(ramp.tiles((16, 32), lambda x: x)(rng)),
+        needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
+        goals=(Goal("global_requests", 4, "K=32"),),
+    ),
+    Exercise(
+        "tile_swizzle", CAPSTONE, "Step 2: swizzle the tile", 15,
+        "Rows of 64 bytes put rows 0, 2, 4 and 6 into the same banks. Choose where each chunk of a row lies, so that eight "
+        "chunks of a column are read in one wavefront. Writing and reading both use `place`.",
+        (
+            "Number the even rows: `row / 2 % 4` is 0, 1, 2, 3, and again.",
+            "The exclusive or of the chunk and that number is a different place in each of the four rows.",
+        ),
+        "`chunk ^ row / 2 % 4`, as in the exercises on swizzles. The copies are still of 16 whole bytes, since only whole chunks move.",
+        cases=lambda rng: last_drawn(ramp.tiles((4, 16, 8), ramp.by_chunks)(rng)),
+        needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
+        goals=(Goal("shared_wavefronts", 16, "K=32"),),
+        outside="place() must return 0 to 3 for every row, or chunks leave their row.",
+    ),
+    Exercise(
+        "tile_fragments", CAPSTONE, "Step 3: registers by ldmatrix", 20,
+        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, for the first 16 columns and for the second. "
+        "Lanes 8i to 8i + 7 point at the rows of matrix i.",
+        (
+            "Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the left chunk, so lane l points at row `l % 16`.",
+            "Lanes 16 and up point at the chunk to the right. Step 1 begins two chunks further on. Then apply `place`.",
+        ),
+        "The row is `lane % 16`, the chunk `2 * step + lane / 16`, and `place` finds it. Eight lanes read eight rows of one "
+        "chunk, and the swizzle has put these into eight different groups of four banks.",
+        cases=lambda rng: last_drawn(ramp.tiles((2, 32, 4), ramp.fragments, np.int32)(rng)),
+        needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
+        goals=(Goal("shared_wavefronts", 16, "K=32"),),
+        suspects=ramp.FRAGMENT_SUSPECTS,
+    ),
+    Exercise(
+        "tile_multiply", CAPSTONE, "Step 4: multiply a tile", 20,
+        "Both tiles are in shared memory and `load` fills the registers of either. Multiply: two `mma` for each half of k, one "
+        "for columns 0 to 7 of C and one for columns 8 to 15.",
+        (
+            "A row of the tile of Bt is a column of B. So matrices 0 and 1, registers b[0] and b[1], are columns 0-7 and 8-15 of B.",
+            "`mma_m16n8k16(acc[0], a, b[0], b[2])`: the left and the right chunk of k for columns 0 to 7.",
+        ),
+        "One mma takes 16 terms of k, that is both chunks: b[0] and b[2] are columns 0-7 of B at the left and at the right chunk. "
+        "For A the four registers go in as they are.",
+        cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (16, 16, 96)), True)(rng)),
+        needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
+        goals=(Goal("shared_wavefronts", 32, "K=32"),),
+        suspects=ramp.B_SUSPECTS,
+    ),
+    Exercise(
+        "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,
+        "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has every idea of the "
+        "ladder's last rung, at the size of one warp.",
+        (
+            "As in two_stages: fetch pair 0, then in each turn wait, meet, fetch the next pair, multiply this one.",
+            "Commit once for each pair. One warp is the whole block, so `__syncwarp()` does what `__syncthreads()` would.",
+        ),
+        "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
+        "been read. The ladder's kernel adds more warps per block, more stages, and guards at the edges.",
+        cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (32, 48, 96), (48, 16, 64)), False)(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 36_864, "M=32, N=48, K=96", "the tiles arrive by cp.async"),
+            Need("matrix multiplications of a warp", 72, "M=32, N=48, K=96", "mma multiplies"),
+            Need("ldmatrix instructions", 72, "M=32, N=48, K=96", "ldmatrix loads the registers"),
+        ),
+        goals=(Goal("shared_wavefronts", 900, "M=32, N=48, K=96"),),
+        inspect=fetches_ahead(1),
     ),
 )  # fmt: skip
 

@@ -109,7 +109,7 @@ class Exercise:
 
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
-    would help.
+    would help. `variable` is what an answer that is no kernel is called in its cell.
     """
 
     name: str
@@ -129,6 +129,7 @@ class Exercise:
     judge: Callable | None = None
     given: str = ""
     answer: str = ""
+    variable: str = ""
 
     @property
     def is_kernel(self) -> bool:

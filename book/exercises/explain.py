@@ -60,8 +60,9 @@ def _quoted(frames, source: str, file: str) -> str | None:
 def explain_error(
     error: Exception, source: str, file: str, kernel: str | None = None
 ) -> tuple[str, ...]:
-    """Headline and lines for what the emulator stopped at, in the lines of `file`;
-    `kernel` is called as the file unless given.
+    """Headline and lines for what the emulator stopped at, in the lines of `file`.
+
+    kernel: its name, where the file is called otherwise.
     """
     headline, why = next(
         (words for kind, words in _STOPPED.items() if isinstance(error, kind)),
@@ -166,6 +167,8 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         elif hazard.kind == "uninitialised-read":
             name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
             did = did.replace("a place", f"a place{name}")
+            if not _fills_shared_memory(trace):
+                did = "reads shared memory, and nothing in this kernel writes to it"
         if first is None:
             first, second = second, None
         if hazard.kind == "uninitialised-register" and second is not None:
@@ -175,6 +178,13 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         if text not in said:
             said.append(text)
     return (headline, *(line for text in said[:3] for line in text))
+
+
+def _fills_shared_memory(trace) -> bool:
+    return any(
+        row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red"))
+        for row in trace.instructions
+    )
 
 
 def explain_uneven(trace, source: str, file: str) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ INTRODUCTIONS = {
     "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
     "Bank conflicts and swizzles": "The same data, the same instructions, in places where nobody meets.",
     "Everything at once": "What a kernel needs beside its inner loop, and one kernel that is all yours.",
+    "Sums across threads": "Values that several threads or blocks add together: shuffles, reductions, atomics, and the digits of a sum.",
+    "The capstone": "One kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline along K.",
 }
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.exercises import check"
@@ -59,9 +61,7 @@ def cells(exercise: Exercise) -> list:
         ]
     else:
         language = "python"
-        answer = {"count_wavefronts": "counts", "lane_map": "element"}.get(
-            exercise.name, "(B, M, S)"
-        )
+        answer = exercise.variable
         gap = "\n\n\n" if exercise.given.startswith("def") else "\n\n"
         work = [new_code_cell(f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})')]
     solution = f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
