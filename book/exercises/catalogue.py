@@ -757,7 +757,7 @@ EXERCISES = (
         "`chunk ^ row / 2 % 4`, as in the exercises on swizzles. The copies are still of 16 whole bytes, since only whole chunks move.",
         cases=lambda rng: last_drawn(ramp.tiles((4, 16, 8), ramp.by_chunks)(rng)),
         needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
-        goals=(Goal("shared_wavefronts", 16, "K=32"),),
+        goals=(Goal("shared_wavefronts", 20, "K=32"),),
         outside="place() must return 0 to 3 for every row, or chunks leave their row.",
     ),
     Exercise(

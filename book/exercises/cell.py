@@ -10,12 +10,14 @@ from pathlib import Path
 import kernels
 from kernels.build import cache_folder
 
+from . import lab
 from .catalogue import EXERCISES, find
 from .includes import missing
 from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
 from .lab import device_code
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
+NAMES = (*(exercise.name for exercise in EXERCISES), LAB)
 
 # What the gaps of a skeleton bring with them.
 EXPECTED_WARNINGS = "was declared but never referenced", "was set but never used"
@@ -74,19 +76,16 @@ def check(name: str, answer=None) -> None:
 
     Whatever is given, what is wrong with it is printed: nothing is raised.
     """
+    if name == LAB:
+        _check_lab()
+        return
     try:
         exercise = find(name)
     except ValueError:
         print(f"{WRONG} {_no_such_exercise(name)}")
         return
     if exercise.is_kernel:
-        if name in _FAILED:
-            print(
-                f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again"
-            )
-            return
-        if name not in _SOURCES:
-            print(f"{WRONG} {name}: run its %%kernel cell first")
+        if not _has_compiled(name):
             return
         verdict = judge(exercise, _SOURCES[name])
     else:
@@ -96,6 +95,25 @@ def check(name: str, answer=None) -> None:
     print(verdict)
 
 
+def _has_compiled(name: str) -> bool:
+    """Whether there is a kernel of this name to check; if not, says what to do."""
+    if name in _FAILED:
+        print(f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again")
+    elif name not in _SOURCES:
+        print(f"{WRONG} {name}: run its %%kernel cell first")
+    return name in _SOURCES
+
+
+def _check_lab() -> None:
+    """Run the lab with the kernels of its cell on the emulator, and print what the lab's program would."""
+    if not _has_compiled(LAB):
+        return
+    report = lab.run(_SOURCES[LAB], machine="emulator")
+    if report.passed:
+        _remember(LAB)
+    print(report)
+
+
 def _no_such_exercise(name) -> str:
     if not isinstance(name, str):
         return 'check takes the name of an exercise, in quotes: check("coalesce")'
@@ -103,9 +121,8 @@ def _no_such_exercise(name) -> str:
         return (
             f'the lab has a check of its own: print(lab.run(source("{LAB}"), machine="emulator"))'
         )
-    names = [exercise.name for exercise in EXERCISES]
-    near = get_close_matches(name.lower(), names, 1, cutoff=0.7)
-    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    near = get_close_matches(name.lower(), NAMES, 1, cutoff=0.7)
+    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
     return f"no exercise is called {name}; {meant}"
 
 
@@ -122,15 +139,51 @@ def judge_answer(name: str, answer) -> Verdict:
 
 
 def progress() -> None:
-    """Print which exercises have been passed on this machine."""
+    """Print which exercises have been passed on this machine, and whether the lab has."""
     done = _passed()
-    print(f"{sum(e.name in done for e in EXERCISES)} of {len(EXERCISES)} exercises passed")
+    print(f"{sum(name in done for name in NAMES)} of {len(NAMES)} exercises passed")
     part = None
     for exercise in EXERCISES:
         if exercise.part != part:
             part = exercise.part
             print(f"\n{part}")
         print(f"  {RIGHT if exercise.name in done else '·'} {exercise.title}")
+    print(f"\nThe ECE 60827 lab\n  {RIGHT if LAB in done else '·'} Parts A and B")
+
+
+def save_progress(path: str | Path = "progress.json") -> None:
+    """Write what has been passed to a file, to be kept or taken to another machine (a Colab machine is gone tomorrow)."""
+    path = Path(path)
+    try:
+        path.write_text(json.dumps({"passed": sorted(_passed())}, indent=1) + "\n")
+    except OSError as error:
+        print(f"{WRONG} nothing saved: {path} cannot be written ({error.strerror})")
+        return
+    print(f"{RIGHT} saved to {path}")
+
+
+def load_progress(path: str | Path = "progress.json") -> None:
+    """Add what such a file says has been passed to what has been passed here. Nothing is lost either way."""
+    path = Path(path)
+    try:
+        stored = json.loads(path.read_text())
+    except FileNotFoundError:
+        print(f"{WRONG} there is no {path}; save_progress() writes one")
+        return
+    except (OSError, ValueError):
+        print(f"{WRONG} {path} is no file that save_progress has written")
+        return
+    passed = stored.get("passed") if isinstance(stored, dict) else None
+    if not isinstance(passed, list) or not all(isinstance(name, str) for name in passed):
+        print(f"{WRONG} {path} is no file that save_progress has written")
+        return
+    known = set(passed) & set(NAMES)
+    new = known - _passed()
+    _store(_passed() | known)
+    unknown = sorted(set(passed) - known)
+    print(f"{RIGHT} {len(known)} passed in {path}, {len(new)} of them new here")
+    if unknown:
+        print(f"  no exercise is called {', '.join(unknown)}: left out")
 
 
 def _progress_file() -> Path:
@@ -145,10 +198,14 @@ def _passed() -> set[str]:
 
 
 def _remember(name: str) -> None:
+    _store(_passed() | {name})
+
+
+def _store(names: set[str]) -> None:
     path = _progress_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(sorted(_passed() | {name})))
+        path.write_text(json.dumps(sorted(names)))
     except OSError:
         pass  # a read-only home costs the progress page, not the verdict
 

@@ -35,12 +35,9 @@ def named(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
         gone = unwritten(output)
         if not (wrong(other, output) & ~gone).any():
             continue
-        kept = [
-            (message, guess)
-            for message, guess in found
-            if not _tells(other, guess) or _matches(other, output, gone, guess)
-        ]
-        found = kept or found
+        alike = [row for row in found if _matches(other, output, gone, row[1])]
+        silent = [row for row in found if not _tells(other, row[1])]
+        found = alike or silent or found
     return [f"{message}." for message, _ in found[:1]]
 
 

@@ -187,6 +187,27 @@ def _fills_shared_memory(trace) -> bool:
     )
 
 
+def absent_lanes(trace) -> list:
+    """The shuffles that name all 32 lanes, and that some lanes of a warp do not come to."""
+    return [
+        row
+        for row in trace.rows("shfl.sync")
+        if row.text.rstrip("; ").endswith((" -1", " 0xffffffff", " 4294967295"))
+        and row.threads < 32 * row.warps
+    ]
+
+
+def explain_absent(trace, source: str, file: str) -> tuple[str, ...]:
+    """Headline and lines for shuffles with lanes that are not there."""
+    lines = [_quoted(row.frames, source, file) for row in absent_lanes(trace)]
+    return (
+        "a shuffle that not all lanes reach",
+        *dict.fromkeys(filter(None, lines)),
+        "The mask 0xffffffff names all 32 lanes of the warp, so all of them must make the call: no return and no "
+        "`if` before it that only some lanes take. What an absent lane would have given is undefined.",
+    )
+
+
 def explain_uneven(trace, source: str, file: str) -> tuple[str, ...]:
     """Headline and lines for barriers that some threads of a block passed more often than others."""
     uneven = trace.uneven[0]

@@ -17,8 +17,11 @@ def ahead(trace) -> int:
     warps = trace.blocks * -(-math.prod(trace.block) // 32)
     pending: list[bool] = []
     copied, waited, most = False, False, 0
+    often = max((row.warps for row in trace.rows("cp.async.commit")), default=0)
     for row in trace.instructions:
         if row.opcode.startswith("cp.async.commit"):
+            if not copied and 2 * row.warps <= often and row.warps <= warps:
+                continue  # the empty group of the last turn, where there is nothing left to fetch
             times = 1 if waited else min(max(1, row.warps // warps), _MOST)
             pending += [copied] * times
             copied = False

@@ -15,11 +15,13 @@ from emulator.counts.trace import COLUMNS
 from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .cases import unwritten
-from .diagnose import explained, findings
+from .diagnose import explained, findings, named
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
     STOPPED,
+    absent_lanes,
+    explain_absent,
     explain_error,
     explain_hazards,
     explain_refusal,
@@ -138,7 +140,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
 
 
 def _is_mistake(one: Attempt) -> bool:
-    return not one.right or bool(one.trace.hazards or one.trace.uneven)
+    return not one.right or bool(one.trace.hazards or one.trace.uneven or absent_lanes(one.trace))
 
 
 def _measured(kernel: _Kernel, traces) -> tuple[list[str], list[str]]:
@@ -172,15 +174,18 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         return ("the emulator cannot run it", str(last.error))
     if last.error is not None:
         return _refused(kernel, last)
+    if absent_lanes(last.trace):
+        return explain_absent(last.trace, kernel.source, kernel.file)
     if last.trace.uneven:
         return explain_uneven(last.trace, kernel.source, kernel.file)
     if last.trace.hazards:
         said = explain_hazards(last.trace, kernel.source, kernel.file)
         if last.trace.hazards[0].kind == "global-race" and not last.right:
             # Threads that share an output have mostly computed a wrong index.
-            said += tuple(_causes_in_addresses(kernel, [last.case, *later])) or tuple(
-                what_if(kernel.built, kernel.name, last.case)
-            )
+            said += tuple(
+                _causes_in_addresses(kernel, [last.case, *later])
+                or what_if(kernel.built, kernel.name, last.case)
+            ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
     return _wrong(kernel, tries, later)
 

@@ -99,6 +99,20 @@ def notebook(part: str):
 
 
 PROGRESS = "# Exercises: your progress\n\nEvery exercise, with the minutes that it may take, in the order of the book."
+SAVING = (
+    "A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you "
+    "can download, and `load_progress` adds such a file to what has been passed here."
+)
+KEEPING = """\
+import tempfile
+from pathlib import Path
+
+from book.exercises import load_progress, save_progress
+
+kept = Path(tempfile.mkdtemp()) / "progress.json"  # choose a place of your own
+save_progress(kept)
+load_progress(kept)\
+"""
 LIST = """\
 from book.exercises import EXERCISES, progress
 
@@ -111,7 +125,8 @@ def progress():
     """The page that the reader's own work fills in."""
     made = new_notebook()
     passed = new_code_cell("progress()")
-    passed.metadata.tags = [EXCUSED]
+    keeping = new_code_cell(KEEPING)
+    passed.metadata.tags = keeping.metadata.tags = [EXCUSED]
     made.cells = [
         new_markdown_cell(PROGRESS),
         new_code_cell(LIST),
@@ -119,6 +134,8 @@ def progress():
             "Those that you have passed on this machine, in whichever notebook. Run the cell to see."
         ),
         passed,
+        new_markdown_cell(SAVING),
+        keeping,
     ]
     chapters.write_setup_cell(made)
     return made

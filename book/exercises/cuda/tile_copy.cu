@@ -18,6 +18,9 @@ extern "C" __global__ void tile_copy(const half* A, half* out, int K) {
     // Your turn: 16 rows of four 16-byte chunks, two chunks a lane. Then wait
     // for the copies, and for the other lanes.
 #endif
-    for (int i = lane; i < 16 * 4; i += 32)
-        reinterpret_cast<uint4*>(out)[i] = reinterpret_cast<uint4*>(tile)[i];
+    for (int i = lane; i < 16 * 4; i += 32) {
+        const int chunk = 63 - i;  // one that another lane has copied
+        reinterpret_cast<uint4*>(out)[chunk] =
+            reinterpret_cast<uint4*>(tile)[chunk];
+    }
 }

@@ -62,9 +62,10 @@ def test_other_names_are_the_reader_s_own(name, capsys):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nonsense", "no exercise is called nonsense; there are coalesce, place_barriers"),
+        ("nonsense", "no exercise is called nonsense; there are first_guard, coalesce"),
         ("coalesc", "no exercise is called coalesc; did you mean coalesce?"),
-        ("lab3", 'print(lab.run(source("lab3")'),
+        ("lab3", "run its %%kernel cell first"),
+        ("lab", "did you mean lab3?"),
         (None, "in quotes"),
         (["coalesce"], "in quotes"),
     ],

@@ -29,7 +29,7 @@ AHEAD = "0 copies are in flight"
 MISTAKES = {
     "first_guard": {
         "one too many": ([("i < n", "i <= n")], OUTSIDE),
-        "threads of the first block only": ([("blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x")], "i must count on from block to block"),
+        "threads of the first block only": ([("blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x")], "a race on global memory"),
         "one too few": ([("i < n", "i < n - 1")], "The last element is left out"),
         "a forgotten": ([("a * x[i]", "x[i]")], "x is not multiplied by a"),
         "y overwritten": ([("a * x[i] + y[i]", "a * x[i]")], "The old y is not added"),
@@ -68,8 +68,8 @@ MISTAKES = {
         "a step left out": ([("int step = 16", "int step = 8")], "The step over a distance of 16 is missing"),
         "the last step left out": ([("step > 0", "step > 1")], "The step over a distance of 1 is missing"),
         "always the neighbour": ([("sum, step)", "sum, 1)")], "the distance stays 1"),
-        "upwards": ([("__shfl_down_sync", "__shfl_up_sync")], "Everything is added|wrong|32 times"),
-        "only the lanes with an element": ([("    for (int step", "    if (i >= n) return;\n    for (int step")], "all 32|lanes|mask|not all|hangs"),
+        "upwards": ([("__shfl_down_sync", "__shfl_up_sync")], "the values of higher lanes never come down"),
+        "only the lanes with an element": ([("    for (int step", "    if (i >= n) return;\n    for (int step")], "The mask 0xffffffff names all 32 lanes"),
         "every lane stores": ([("if (lane == 0 && i < n) y[i / 32]", "if (i < n) y[i / 32]")], RACE),
         "through shared memory": (
             [("    for (int step = 16; step > 0; step /= 2)\n        sum += __shfl_down_sync(0xffffffff, sum, step);\n",
@@ -128,12 +128,12 @@ MISTAKES = {
         "chunks of 8 bytes": ([("8 * chunk),\n                     A", "4 * chunk),\n                     A")], "misaligned|nobody has written|a race"),
     },
     "tile_swizzle": {
-        "every row its own": ([("chunk ^ row / 2 % 4", "chunk ^ row % 4")], "the goal is 16"),
+        "every row its own": ([("chunk ^ row / 2 % 4", "chunk ^ row % 4")], "the goal is 20"),
         "out of the row": ([("chunk ^ row / 2 % 4", "chunk ^ row / 2")], "0 to 3 for every row"),
         "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "a race|nobody has written|holds what belongs"),
         "on one side only": ([("tile + row * 32 + 8 * place(row, chunk));", "tile + row * 32 + 8 * chunk);")], "holds what belongs at"),
-        "one bit only": ([("chunk ^ row / 2 % 4", "chunk ^ row / 2 % 2")], "the goal is 16"),
-        "by four rows": ([("chunk ^ row / 2 % 4", "chunk ^ row / 4 % 4")], "the goal is 16"),
+        "one bit only": ([("chunk ^ row / 2 % 4", "chunk ^ row / 2 % 2")], "the goal is 20"),
+        "by four rows": ([("chunk ^ row / 2 % 4", "chunk ^ row / 4 % 4")], "the goal is 20"),
     },
     "tile_fragments": {
         "matrices 1 and 2 swapped": ([("row = lane % 16, chunk = 2 * step + lane / 16", "row = lane % 8 + lane / 16 * 8, chunk = 2 * step + lane / 8 % 2")], "Registers 1 and 2 are the other way round"),
@@ -150,7 +150,7 @@ MISTAKES = {
         "one half twice": ([("b[1], b[3])", "b[0], b[2])")], "Both halves of C are columns 0-7"),
         "b the wrong way round": ([("b[0], b[2])", "b[2], b[0])"), ("b[1], b[3])", "b[3], b[1])")], "terms 0-7 of each 16 of k go with terms 8-15"),
         "one half of C only": ([("        mma_m16n8k16(acc[1], a, b[1], b[3]);\n", "")], "Only columns 0-7 of C are summed"),
-        "one step only": ([("step < 2; ++step", "step < 1; ++step")], "Only the first 16 terms of K are summed"),
+        "one step only": ([("step < 2; ++step", "step < 1; ++step")], "Only the first 16 terms of K are summed|The last tile of K (16 terms) is missing"),
         "the first step twice": ([("load(a, As, step);\n        load(b, Bs, step)", "load(a, As, 0);\n        load(b, Bs, 0)")], "first tile of K (16 terms) again"),
     },
     "tile_pipeline": {
@@ -269,7 +269,7 @@ RIGHT_BLOCKS = {
 WRONG_ANSWERS = {
     "count_blocks": [
         (RIGHT_BLOCKS | {"256 threads, 96 registers, 16 KiB": 8}, "196,608 registers, and there are 65,536"),
-        (RIGHT_BLOCKS | {"128 threads, 40 registers, 40 KiB": 16}, "KiB of shared memory, and there are 164"),
+        (RIGHT_BLOCKS | {"128 threads, 40 registers, 40 KiB": 8}, "KiB of shared memory, and there are 164"),
         (RIGHT_BLOCKS | {"64 threads, 24 registers, 0 KiB": 42}, "threads, and there are 2,048"),
         (RIGHT_BLOCKS | {"256 threads, 32 registers, 16 KiB": 10}, "threads, and there are 2,048"),
         (RIGHT_BLOCKS | {"512 threads, 128 registers, 0 KiB": 0}, "one more fits"),
