@@ -187,12 +187,17 @@ def _fills_shared_memory(trace) -> bool:
     )
 
 
+_ALL_LANES = (" -1", " 0xffffffff", " 4294967295")  # a membermask
+
+
 def absent_lanes(trace) -> list:
     """The shuffles that name all 32 lanes, and that some lanes of a warp do not come to."""
+    texts = [row.text.rstrip("; ") for row in trace.instructions if row.opcode.startswith("mov")]
+    sets = [text.split()[1].rstrip(",") for text in texts if text.endswith(_ALL_LANES)]
     return [
         row
         for row in trace.rows("shfl.sync")
-        if row.text.rstrip("; ").endswith((" -1", " 0xffffffff", " 4294967295"))
+        if row.text.rstrip("; ").endswith((*_ALL_LANES, *(f" {name}" for name in sets)))
         and row.threads < 32 * row.warps
     ]
 
