@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from emulator.counts.trace import Row, Trace
+from emulator.counts.trace import Row, Trace, UnevenBarrier
 from emulator.errors import ExecutionError, PtxError
 from emulator.machine import boxes, schedule
 from emulator.machine.binder import PARAM_ADDRESS
@@ -250,6 +250,7 @@ class Launch:
         if self.cooperative:
             self.workspace = self.space.add("the grid's workspace", np.zeros(16, np.uint8)).start
         self.report = Report() if sanitize else None
+        self.uneven: list[UnevenBarrier] = []
         self.device: DeviceMemory | None = None  # watches global memory
 
     def _check_cluster(self, given) -> tuple[int, int, int]:
@@ -425,6 +426,7 @@ class Launch:
             self.report.hazards if self.report else None, self.counting, len(coordinates),
             time.perf_counter() - started,
             [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
+            self.uneven,
         )  # fmt: skip
 
     def _watch(self, coordinates) -> DeviceMemory | None:

@@ -5,7 +5,14 @@ runs it on the emulator, and on the GPU when there is one. `lab` runs the ECE 60
 """
 
 from .catalogue import EXERCISES, find
-from .cell import check, load_ipython_extension, progress, source
+from .cell import (
+    check,
+    load_ipython_extension,
+    load_progress,
+    progress,
+    save_progress,
+    source,
+)
 from .judge import Verdict, judge
 
 __all__ = [
@@ -15,6 +22,8 @@ __all__ = [
     "find",
     "judge",
     "load_ipython_extension",
+    "load_progress",
     "progress",
+    "save_progress",
     "source",
 ]

@@ -80,6 +80,134 @@ def wavefront_counts(answer: Mapping[str, int]) -> list[str]:
     return mistakes
 
 
+SM_80 = {"threads": 2048, "registers": 65_536, "KiB of shared memory": 164, "blocks": 32}
+RESIDENT = {  # threads per block, registers per thread, KiB of shared memory per block
+    "256 threads, 32 registers, 16 KiB": (256, 32, 16),
+    "256 threads, 96 registers, 16 KiB": (256, 96, 16),
+    "128 threads, 40 registers, 40 KiB": (128, 40, 40),
+    "64 threads, 24 registers, 0 KiB": (64, 24, 0),
+    "512 threads, 128 registers, 0 KiB": (512, 128, 0),
+}
+
+
+def resident_blocks(answer: Mapping[str, int]) -> list[str]:
+    """Compare blocks per multiprocessor of an A100, counted by hand, with kernels.occupancy; say which limit was missed."""
+    from kernels.occupancy import occupancy
+
+    if not isinstance(answer, Mapping):
+        return ['The answer is the dictionary of counts: check("count_blocks", blocks)']
+    mistakes = [f"{row}: there is no such row" for row in answer if row not in RESIDENT]
+    for row, (threads, registers, kib) in RESIDENT.items():
+        given = answer.get(row)
+        if given is None:
+            mistakes.append(f"{row}: no count yet")
+            continue
+        if isinstance(given, bool) or not isinstance(given, Integral):
+            mistakes.append(f"{row}: a count is an integer, not {given!r}")
+            continue
+        right = occupancy(80, threads, registers, kib * 1024).blocks
+        if given == right:
+            continue
+        uses = {
+            "threads": threads,
+            "registers": threads * registers,
+            "KiB of shared memory": kib + 1,
+            "blocks": 1,
+        }
+        over = [name for name, each in uses.items() if given * each > SM_80[name]]
+        if given < 0:
+            mistakes.append(f"{row}: not {given}; a count is 0 or more")
+        elif over == ["KiB of shared memory"] and given * kib <= SM_80[over[0]]:
+            mistakes.append(f"{row}: not {given}; each block takes 1 KiB more, for the system")
+        elif over:
+            name = over[0]
+            mistakes.append(
+                f"{row}: not {given}; that takes {given * uses[name]:,} {name}, and there are {SM_80[name]:,}"
+            )
+        else:
+            mistakes.append(
+                f"{row}: not {given}; one more fits: threads, registers, shared memory and blocks all suffice for it"
+            )
+    return mistakes
+
+
+OUT_TILE = (16, 8), (24, 1)  # the layout of the tile in memory
+
+
+def _offset(shape, stride, coordinate) -> int:
+    """The offset of a coordinate in a layout; a number for a nested mode counts its first part fastest."""
+    if isinstance(shape, int):
+        return coordinate * stride
+    if isinstance(coordinate, tuple):
+        return sum(map(_offset, shape, stride, coordinate))
+    total = 0
+    for part, step in zip(shape, stride, strict=True):
+        size = _size(part)
+        total += _offset(part, step, coordinate % size)
+        coordinate //= size
+    return total
+
+
+def _size(shape) -> int:
+    return shape if isinstance(shape, int) else int(np.prod([_size(part) for part in shape]))
+
+
+def _shape_of(value):
+    """The same nesting with None for each integer; False where there is anything else."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return None
+    if not isinstance(value, tuple | list):
+        return False
+    inner = tuple(_shape_of(part) for part in value)
+    return False if False in inner else inner
+
+
+def _plain(value):
+    return int(value) if isinstance(value, Integral) else tuple(_plain(part) for part in value)
+
+
+LAYOUT_SLIPS = {
+    "These strides count the elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
+    "The strides of t % 4 and of t / 4 are the other way round: t % 4 goes down the rows.": ((1, 96), 24),
+    "One step of t % 4 is four rows down, not one: each thread has four rows.": ((24, 1), 24),
+    "The rows lie 24 elements apart, not 8: the tile is part of a wider matrix.": ((32, 1), 8),
+    "One step of v is a row down, not a column to the right.": ((96, 1), 1),
+    "Four rows down are 4 * 24 elements, not 4.": ((4, 1), 24),
+    "One step of t / 4 is one column, which is 1 element: rows lie next to each other, not columns.": ((96, 24), 24),
+}  # fmt: skip
+
+
+def composed_layout(answer) -> list[str]:
+    """Compare a layout ((shape), (stride)) of (t, v) with the offsets that the exercise asks for."""
+    pair = isinstance(answer, tuple | list) and len(answer) == 2
+    if not pair or _shape_of(answer[0]) in (None, False) or _shape_of(answer[1]) in (None, False):
+        return [
+            "The answer is a shape and a stride, tuples of integers: ((4, 8), 4) and one number for each of these."
+        ]
+    shape, stride = map(_plain, answer)
+    if _shape_of(shape) != _shape_of(stride):
+        return [
+            "Shape and stride need the same parentheses: one stride for each number of the shape."
+        ]
+    if len(shape) != 2 or _size(shape[0]) != 32 or _size(shape[1]) != 4:
+        return [
+            "The layout takes (t, v): 32 threads and 4 values, so its two modes have sizes 32 and 4."
+        ]
+    right = {(t, v): 24 * (4 * (t % 4) + v) + t // 4 for t in range(32) for v in range(4)}
+    given = {at: _offset(shape, stride, at) for at in right}
+    if given == right:
+        return []
+    for message, slip in LAYOUT_SLIPS.items():
+        if given == {at: _offset(((4, 8), 4), slip, at) for at in right}:
+            return [message]
+    t, v = next(at for at in right if given[at] != right[at])
+    wrong = sum(given[at] != right[at] for at in right)
+    return [
+        f"{128 - wrong} of 128 offsets are right. Thread {t}, value {v} is row {4 * (t % 4) + v} of column {t // 4}, "
+        f"at offset {right[t, v]}; this layout gives {given[t, v]}."
+    ]
+
+
 def a_element(lane: int, half: int) -> tuple[int, int]:
     """(row, column) of A that half `half` (0-7) of a lane's four registers holds. PTX ISA 9.7.14.5.8, m16n8k16."""
     group, pair = lane // 4, lane % 4

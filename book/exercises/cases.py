@@ -71,4 +71,15 @@ def product(
         tolerance=(K + 4) * EPSILON[np.dtype(np.float32)],
         scale=magnitude,
         product=wide,
+        special=_special(size, tile),
     )
+
+
+def _special(size, tile) -> str:
+    """What no tile of its own size has: edges along M and N."""
+    rest = [
+        f"{name}={n} is no multiple of {t}"
+        for name, n, t in zip("MN", size, tile, strict=False)
+        if n % t
+    ]
+    return " and ".join(rest)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from . import answers
+from . import answers, ramp
 from .cases import ceil_div, poisoned, product
-from .exercise import Case, Exercise, Goal, Race
+from .exercise import Case, Exercise, Goal, Need, Race
+from .inflight import fetches_ahead
 
 MEMORY = "Memory"
 MORE_WORK = "More work per thread"
@@ -14,12 +17,29 @@ COPIES = "Copies that do not wait"
 TENSOR_CORES = "Tensor cores"
 BANKS = "Bank conflicts and swizzles"
 EVERYTHING = "Everything at once"
-PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING)
+ACROSS = "Sums across threads"
+CAPSTONE = "The capstone"
+PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING, ACROSS, CAPSTONE)
 
 
-def products(sizes, tile, block, **options):
-    """`cases` for a GEMM kernel: one launch per size."""
-    return lambda rng: tuple(product(rng, size, tile, block, **options) for size in sizes)
+def last_drawn(cases) -> tuple[Case, ...]:
+    """The same cases, the last one marked: its sizes are drawn anew each time."""
+    *fixed, last = cases
+    return (*fixed, replace(last, drawn=True))
+
+
+def products(sizes, tile, block, *, drawn=((1, 80), (1, 80), (65, 120)), step=1, **options):
+    """`cases` for a GEMM kernel: one launch per size, and one of a size drawn anew each time.
+
+    drawn: the least and the largest M, N and K of that one, each in units of `step`; None for no such launch.
+    """
+
+    def cases(rng):
+        more = drawn and (tuple(int(step * rng.integers(a, b + 1)) for a, b in drawn),)
+        made = tuple(product(rng, size, tile, block, **options) for size in (*sizes, *(more or ())))
+        return last_drawn(made) if more else made
+
+    return cases
 
 
 def mapping(
@@ -33,12 +53,15 @@ def mapping(
     dtype=np.float32,
     extra=(),
     label=None,
+    special="",
 ):
     """A launch that moves or scales its one input of this shape; `rearrange` gives the right output."""
     x = rng.standard_normal(shape).astype(dtype)
     expected = rearrange(x)
     label = label or " x ".join(map(str, shape))
-    return Case(label, (x, poisoned(output, dtype), *extra), 1, expected, grid, block)
+    return Case(
+        label, (x, poisoned(output, dtype), *extra), 1, expected, grid, block, special=special
+    )
 
 
 def _scale_rows(rng):
@@ -47,8 +70,11 @@ def _scale_rows(rng):
         mapping(
             rng, (M, N), (M, N), lambda x: alpha * x, (1, M), (64,),
             extra=(np.int32(M), np.int32(N), alpha), label=f"M={M}, N={N}",
+            special=f"N={N} is no multiple of 4" if N % 4 else "N ends within a step of the block" if N % 256 else "",
         )
-        for M, N in ((4, 512), (3, 300), (3, 301), (2, 130), (5, 3))
+        for M, N in (
+            (4, 512), (3, 300), (3, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
+        )
     )  # fmt: skip
 
 
@@ -69,37 +95,59 @@ def _chunks(columns):
 
 
 def _reverse(rng):
-    return (
+    return tuple(
         mapping(
-            rng, (3, 512), (3, 512), lambda x: np.ascontiguousarray(x[:, ::-1]), (3,), (128,),
-            label="three blocks of 512",
-        ),
+            rng, (blocks, 512), (blocks, 512), lambda x: np.ascontiguousarray(x[:, ::-1]), (blocks,), (128,),
+            label=f"{blocks} blocks of 512",
+        )
+        for blocks in (3, int(rng.integers(4, 12)))
     )  # fmt: skip
+
+
+def _warp_meets(built, trace):
+    """Does the warp meet between its stores to shared memory and its first ldmatrix?"""
+    meets = False
+    for row in trace.instructions:
+        if row.opcode.startswith("bar"):
+            meets = True
+        elif row.shared_wavefronts and row.opcode.startswith("st"):
+            meets = False
+        elif row.opcode.startswith("ldmatrix"):
+            break
+    if meets:
+        return []
+    return [
+        "The lanes store the tiles, and ldmatrix reads what other lanes have stored, with no __syncwarp() between: only "
+        "that makes the stores of one lane visible to the others."
+    ]
+
+
+def _no_spare_room(built, trace):
+    """Does the tile take no more shared memory than its elements?"""
+    room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
+    return (
+        []
+        if room <= tile
+        else [
+            f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
+        ]
+    )
 
 
 def _row_sums(rng):
     cases = []
-    for M, K in ((64, 16), (128, 48), (64, 176), (64, 512)):
+    tall, wide_ = (int(rng.integers(1, n)) for n in (4, 20))
+    for M, K in ((64, 16), (128, 48), (64, 176), (64, 512), (64 * tall, 16 * wide_)):
         x = rng.standard_normal((M, K)).astype(np.float32)
         wide = x.astype(float)
         cases.append(
             Case(
                 f"M={M}, K={K}", (x, poisoned((M,)), np.int32(K)), 1, wide.sum(1), (M // 64,), (64,),
                 tolerance=(K + 4) * 2.0**-23, scale=np.abs(wide).sum(1),
+                special="there are fewer tiles than stages" if K < 64 else "slots are used again",
             )
         )  # fmt: skip
     return tuple(cases)
-
-
-def _copies_in_flight(trace):
-    """Does the steady state leave STAGES - 2 = 2 groups unfinished?"""
-    waits = [int(row.text.rstrip(";").split()[-1]) for row in trace.rows("cp.async.wait_group")]
-    if waits and max(waits) >= 2:
-        return []
-    left = max(waits, default=0)
-    return [
-        f"Each wait leaves {left} copies in flight; with four stages, two may stay while the oldest is used."
-    ]
 
 
 def _transposes(rng):
@@ -107,8 +155,9 @@ def _transposes(rng):
         mapping(
             rng, (M, N), (N, M), lambda x: np.ascontiguousarray(x.T), (ceil_div(N, 32), ceil_div(M, 32)), (32, 8),
             extra=(np.int32(M), np.int32(N)), label=f"{M} x {N}",
+            special="the tiles at the edges are not whole" if M % 32 or N % 32 else "",
         )
-        for M, N in ((32, 32), (64, 96), (33, 70), (1, 65))
+        for M, N in ((32, 32), (64, 96), (33, 70), (1, 65), tuple(map(int, rng.integers(1, 130, 2))))
     )  # fmt: skip
 
 
@@ -133,18 +182,29 @@ def _orders(rng):
             right(m, n),
             (m * n,),
             (32,),
+            special=f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
+            if m % 4
+            else "",
         )
-        for m, n in ((8, 6), (10, 3), (3, 5), (1, 7), (9, 1))
+        for m, n in (
+            (8, 6),
+            (10, 3),
+            (3, 5),
+            (1, 7),
+            (9, 1),
+            tuple(map(int, rng.integers(1, 20, 2))),
+        )
     )
 
 
 def _epilogues(rng):
     tried = (
-        ((32, 32, 8), (1.0, 0.0)),
+        ((32, 64, 8), (1.0, 0.0)),
         ((33, 36, 5), (1.5, 0.0)),
-        ((40, 44, 7), (0.5, 2.0)),
+        ((40, 44, 7), (0.75, 1.5)),
         ((17, 35, 4), (-1.0, 0.25)),
         ((1, 2, 3), (2.0, 0.0)),
+        (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
     return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
 
@@ -157,6 +217,16 @@ def _rows_of_order(case):
 def _columns_of_order(case):
     m, n = case.expected.shape
     return np.arange(m * n, dtype=np.int32).reshape(n, m).T
+
+
+def _one_row_of_b(row):
+    """The product if all lanes of ldmatrix.trans point at this row of B, column 0: each 8x8 matrix repeats it."""
+
+    def guess(case):
+        B = case.product.B
+        return case.product.A @ np.tile(B[row, :8], (16, 2))
+
+    return guess
 
 
 def _tile_stride(operand):
@@ -173,9 +243,22 @@ def _tile_stride(operand):
     return guess
 
 
-SIZES = ((64, 64, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
+SIZES = ((64, 96, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
 
 EXERCISES = (
+    Exercise(
+        "first_guard", MEMORY, "A first kernel, and its guard", 5,
+        "This kernel computes `y = a * x + y`, one element per thread, in blocks of 128 threads. There are always whole "
+        "blocks, so the last one may have threads without an element. Keep them from touching memory, for every n.",
+        (
+            "`i` is the number of the thread in the whole grid. The elements are numbered 0 to n - 1.",
+            "A thread whose `i` is n or more must do nothing at all: neither read nor write.",
+        ),
+        "`if (i < n)` is the guard. With n = 1000 there are eight blocks, 1024 threads, and the last 24 of them have no "
+        "element. Without the guard they would read and write whatever lies behind the arrays.",
+        cases=lambda rng: last_drawn(ramp.axpy(rng)),
+        suspects=ramp.AXPY_SUSPECTS,
+    ),
     Exercise(
         "coalesce", MEMORY, "Coalesce a kernel", 5,
         "This kernel is right, and slow: the outputs of a warp lie in 32 rows, so it reads A and writes C down a column. "
@@ -187,7 +270,7 @@ EXERCISES = (
         "With `col` along the warp, `B[k * N + col]` is 32 neighbouring floats: 128 bytes, four sectors. `A[row * K + k]` "
         "is one address for the whole warp, and costs one sector. The number of instructions has not changed.",
         cases=products(SIZES, (32, 32), (32, 32)),
-        goals=(Goal("global_sectors", 21_000, "M=64, N=64, K=32"),),
+        goals=(Goal("global_sectors", 31_500, "M=64, N=96, K=32"),),
     ),
     Exercise(
         "place_barriers", MEMORY, "Place the two barriers", 10,
@@ -198,7 +281,31 @@ EXERCISES = (
         ),
         "The first barrier stands between writing and reading: no thread reads the tiles before all have written them. The "
         "second stands between reading and the next writing. Neither may stand inside an `if` that some threads skip.",
-        cases=products(((16, 16, 32), (32, 48, 40), (17, 5, 23)), (16, 16), (16, 16)),
+        cases=products(((16, 16, 32), (32, 48, 40), (17, 5, 23), (20, 36, 81)), (16, 16), (16, 16)),
+        needs=(
+            Need(
+                "bytes read from shared memory", 245_760, "M=32, N=48, K=40",
+                "the products are formed from the tiles in shared memory",
+            ),
+        ),
+        goals=(Goal("bytes read from global memory", 31_000, "M=32, N=48, K=40"),),
+    ),
+    Exercise(
+        "fill_with_zeros", MEMORY, "Fill a tile together, and its edges with zeros", 10,
+        "A block fills a 16 x 16 tile together, one element per thread, and 16 of its threads then sum the rows. At the edges "
+        "of X the tile reaches beyond the matrix. Make the sums right for every M and K.",
+        (
+            "The sum reads all 16 columns of the tile, those beyond K too. Which value changes no sum?",
+            "Choose the value with `condition ? X[...] : 0.0f`. Both conditions matter: the row and the column.",
+        ),
+        "Every thread stores something, in every turn: its element, or a 0 that changes no sum. No thread may return early, "
+        "because all of them must come to the barriers, and no place of the tile may keep what the turn before left there.",
+        cases=lambda rng: last_drawn(ramp.row_sums_of_tiles(rng)),
+        needs=(
+            Need("bytes read from shared memory", 6_144, "M=32, K=48", "the rows are summed from the tile in shared memory"),
+        ),
+        goals=(Goal("global_sectors", 256, "M=32, K=48"),),
+        suspects=ramp.ROW_SUSPECTS,
     ),
     Exercise(
         "count_wavefronts", MEMORY, "Count wavefronts by hand", 10,
@@ -222,19 +329,58 @@ EXERCISES = (
             '    "s[lane]": 1,\n    "s[2 * lane]": 2,\n    "s[lane / 2]": 1,\n    "s[32 * lane]": 32,\n'
             '    "s[33 * lane]": 1,\n    "float4 s[lane]": 4,\n}\n'
         ),
+        variable="counts",
     ),
     Exercise(
         "coarsen", MORE_WORK, "Four outputs a thread: beat a rung's wavefronts", 30,
-        "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, with fewer "
-        "wavefronts of shared memory than the `tiled` rung spends on the same product (16,896 at 64 x 64 x 64).",
+        "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, so that each "
+        "value of `Bs` is read once and used four times. The `tiled` rung, with one output per thread, spends 16,896 "
+        "wavefronts of shared memory on the same product at 64 x 64 x 64.",
         (
             "The outputs are rows `ty`, `ty + 8`, `ty + 16` and `ty + 24` of the tile: one `Bs[k][tx]` serves all four.",
-            "Four steps of k at a time: four values of `Bs` in registers, then one `float4` from each of the four rows.",
+            "Loop over k outside and over the four outputs inside. `sum[i]` adds `As[ty + 8 * i][k] * Bs[k][tx]`.",
         ),
-        "Each value of `Bs` is read once and used four times. A row of `As` is the same for the whole warp: a `float4` "
-        "of it costs two wavefronts, and serves four steps of k, where four single floats would cost four.",
-        cases=products(((64, 64, 64), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
-        goals=(Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),),
+        "The plain loop is enough: for each k, `b` is read once and used for four outputs. Four steps of k read four "
+        "neighbouring floats of a row of `As`, and the compiler makes one 16-byte load of them, because it can see that the "
+        "row is aligned: look for `ld.shared.v4` in the PTX. That load is the same for the whole warp, costs two wavefronts, "
+        "and serves four steps, where four single loads would cost four.",
+        cases=products(((64, 64, 64), (32, 64, 96), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
+        goals=(
+            Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),
+            Goal("bytes read from global memory", 66_000, "M=64, N=64, K=64"),
+        ),
+        suspects={
+            "Only the first of each thread's four outputs is summed: sum[1] to sum[3] stay 0": lambda case: np.where(
+                np.arange(len(case.expected))[:, None] % 32 < 8, case.expected, 0
+            ),
+        },
+    ),
+    Exercise(
+        "count_blocks", MORE_WORK, "Registers, shared memory and occupancy", 15,
+        "An A100's multiprocessor has 65,536 registers, 164 KiB of shared memory, room for 2,048 threads and for 32 blocks. "
+        "Each block also takes 1 KiB of shared memory for the system. How many blocks of each kernel are resident at once? "
+        "A row says threads per block, registers per thread, and KiB of shared memory per block.",
+        (
+            "For each resource divide what there is by what a block takes, and round down. The smallest of the four counts.",
+            "A block takes threads x registers. 256 threads with 96 registers take 24,576 of the 65,536.",
+        ),
+        "The smallest of four quotients decides. (256, 32, 16): 8 by threads, and 8 by registers. (256, 96, 16): 2 by "
+        "registers. (128, 40, 40): 4 by shared memory, since 41 KiB fit four times into 164. (64, 24, 0): 32 by threads, by the "
+        "limit on blocks as well. (512, 128, 0): one, because a block takes all 65,536 registers.",
+        judge=answers.resident_blocks,
+        given=(
+            "blocks = {\n"
+            '    "256 threads, 32 registers, 16 KiB": None,\n    "256 threads, 96 registers, 16 KiB": None,\n'
+            '    "128 threads, 40 registers, 40 KiB": None,\n    "64 threads, 24 registers, 0 KiB": None,\n'
+            '    "512 threads, 128 registers, 0 KiB": None,\n}\n'
+        ),
+        answer=(
+            "blocks = {\n"
+            '    "256 threads, 32 registers, 16 KiB": 8,\n    "256 threads, 96 registers, 16 KiB": 2,\n'
+            '    "128 threads, 40 registers, 40 KiB": 4,\n    "64 threads, 24 registers, 0 KiB": 32,\n'
+            '    "512 threads, 128 registers, 0 KiB": 1,\n}\n'
+        ),
+        variable="blocks",
     ),
     Exercise(
         "vectorize", MORE_WORK, "Wide accesses where they are allowed", 20,
@@ -245,13 +391,14 @@ EXERCISES = (
         ),
         "The width of an access must divide its address: with `N = 301`, row 1 begins at byte 1204, and a float4 there "
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
-        cases=_scale_rows,
+        cases=lambda rng: last_drawn(_scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"),),
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
         "Tiles arrive through `cp.async` in two buffers. The kernel waits for its copies, but not for the last; it reads what "
-        "others copied, and refills what others may still read. Mend all three.",
+        "others copied, and refills what others may still read. Mend all three, and keep fetching ahead: while a tile is read, "
+        "the copy of the next is on its way.",
         (
             "`cp_async_wait<0>()` waits for the calling thread's own copies. Who copied the element that you read?",
             "One barrier a turn is enough: after the wait, before the next fetch. What does it order, backwards and forwards?",
@@ -259,7 +406,31 @@ EXERCISES = (
         "The wait makes a thread's own copies visible to itself, the last one too, now that it leaves none under way; the "
         "barrier after it makes everyone's visible to all. The same barrier also proves that the buffer about to be filled, "
         "read in the turn before, has been read by all.",
-        cases=_reverse,
+        cases=lambda rng: last_drawn(_reverse(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 6_144, "3 blocks of 512", "each tile arrives by cp.async"),
+            Need("bytes read from shared memory", 6_144, "3 blocks of 512", "the output is read from the buffers"),
+        ),
+        inspect=fetches_ahead(1),
+    ),
+    Exercise(
+        "two_stages", COPIES, "Two stages: fetch one tile ahead", 20,
+        "This loop fetches a tile, waits for it and sums it. Fetch tile t + 1 while tile t is summed: two buffers are there. "
+        "This is the step before a pipeline of any number of stages.",
+        (
+            "Start with `fetch(0)` before the loop. In turn t: wait for tile t, a barrier, fetch tile t + 1, sum tile t.",
+            "The last turn has nothing to fetch. The barrier also proves that everybody has read the buffer that is filled next.",
+        ),
+        "When turn t begins, the copies of tile t are all that is in flight, so `cp_async_wait<0>()` waits for just them. "
+        "The barrier makes them visible to all threads, and shows that the other buffer, read in the turn before, is free.",
+        cases=lambda rng: last_drawn(_row_sums(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
+            Need("bytes read from shared memory", 131_072, "M=64, K=512", "the sums are formed from the buffers"),
+        ),
+        goals=(Goal("bytes read from global memory", 131_072, "M=64, K=512"),),
+        inspect=fetches_ahead(1),
+        suspects=ramp.ROW_SUSPECTS,
     ),
     Exercise(
         "pipeline_stages", COPIES, "Write a pipeline of N stages", 60,
@@ -272,9 +443,16 @@ EXERCISES = (
         ),
         "When turn t waits, `t + STAGES - 1` groups have been committed, and the newest `STAGES - 2` may stay in flight. The "
         "barrier then shows the tile to all threads, and shows that slot `(t - 1) % STAGES`, filled next, has been read.",
-        cases=_row_sums,
-        goals=(Goal("barriers", 66, "M=64, K=512"),),
-        inspect=_copies_in_flight,
+        cases=lambda rng: last_drawn(_row_sums(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
+            Need("bytes read from shared memory", 131_072, "M=64, K=512", "the sums are formed from the buffers"),
+        ),
+        goals=(
+            Goal("barriers", 66, "M=64, K=512"),
+            Goal("bytes read from global memory", 131_072, "M=64, K=512"),
+        ),
+        inspect=fetches_ahead(2),
     ),
     Exercise(
         "wmma_tile", TENSOR_CORES, "A tile on the tensor cores", 20,
@@ -286,7 +464,14 @@ EXERCISES = (
         "Both operands are row-major, and the stride of a load is that of the whole matrix, not of the tile. The warp acts "
         "as one: every lane makes every call.",
         cases=products(
-            ((16, 16, 16), (32, 48, 64), (16, 64, 48)), (16, 16), (32,), dtype=np.float16
+            ((16, 16, 16), (32, 48, 64), (16, 64, 48)), (16, 16), (32,), drawn=((1, 4), (1, 4), (3, 8)), step=16,
+            dtype=np.float16,
+        ),
+        needs=(
+            Need(
+                "matrix multiplications of a warp", 24, "M=32, N=48, K=64",
+                "the tensor cores multiply (wmma::mma_sync)",
+            ),
         ),
         suspects={
             "A is loaded with a stride of 16, the tile's, where its rows are K apart": _tile_stride("A"),
@@ -309,6 +494,7 @@ EXERCISES = (
             "def element(lane, half):\n"
             "    return lane // 4 + 8 * (half // 2 % 2), 2 * (lane % 4) + half % 2 + 8 * (half // 4)\n"
         ),
+        variable="element",
     ),
     Exercise(
         "load_fragments", TENSOR_CORES, "Load an mma's registers by hand", 30,
@@ -319,7 +505,10 @@ EXERCISES = (
         ),
         "A's pairs run along a row, B's down a column: along K in both. That is why B in row-major order needs two loads a "
         "register, and why `ldmatrix` has `.trans`.",
-        cases=products(((16, 8, 16),), (16, 8), (32,), dtype=np.float16, sizes_passed=False),
+        cases=products(((16, 8, 16),), (16, 8), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
+        needs=(
+            Need("matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"),
+        ),
     ),
     Exercise(
         "transpose_operand", TENSOR_CORES, "ldmatrix for a transposed operand", 30,
@@ -331,7 +520,34 @@ EXERCISES = (
         ),
         "`lane % 16` is the row, `lane / 16 * 8` the column: matrices 0 and 1 are rows 0-7 and 8-15 of the left half, the two "
         "registers of the first `mma`. The transposition happens inside each 8 x 8 matrix, never between them.",
-        cases=products(((16, 16, 16),), (16, 16), (32,), dtype=np.float16, sizes_passed=False),
+        cases=products(((16, 16, 16),), (16, 16), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
+        needs=(
+            Need("matrix multiplications of a warp", 2, "M=16, N=16, K=16", "two mma.m16n8k16 multiply"),
+            Need("ldmatrix instructions", 2, "M=16, N=16, K=16", "ldmatrix loads A and B from shared memory"),
+        ),
+        inspect=_warp_meets,
+        suspects={
+            f"Every lane points at row {row} of B: each lane must point at a row of its own": _one_row_of_b(row)
+            for row in range(16)
+        },
+    ),
+    Exercise(
+        "compose_layout", BANKS, "A layout, composed by hand", 20,
+        "A CuTe layout `shape : stride` maps coordinates to an offset: `(4,8):(1,4)` sends (i, j) to `i + 4 * j`. A tile of 16 "
+        "rows and 8 columns lies row by row, in rows of 24 elements: `(16,8):(24,1)`. Thread t of 32 has four elements, v = 0 "
+        "to 3: rows `4 * (t % 4) + v` of column `t / 4`. Which layout sends (t, v) to the offset in memory? Write its shape "
+        "and its stride, with t split into t % 4 and t / 4.",
+        (
+            "One step of `t % 4` is four rows down, one step of `t / 4` is a column to the right, one step of v is a row down.",
+            "So the shape is `((4, 8), 4)`: four values of t % 4, eight of t / 4, four of v. Each needs its step in elements.",
+        ),
+        "`((4,8),4):((96,1),24)`. Four rows down are 4 x 24 = 96 elements, a column to the right is 1, a row down 24. This is "
+        "the composition of the tile's layout with the layout ((4,8),4):((4,16),1) of threads and values, whose numbers "
+        "count the elements of the tile column by column.",
+        judge=answers.composed_layout,
+        given="shape = ((4, 8), 4)\nstride = ((4, 16), 1)\n",
+        answer="shape = ((4, 8), 4)\nstride = ((96, 1), 24)\n",
+        variable="(shape, stride)",
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
@@ -344,6 +560,9 @@ EXERCISES = (
         "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
         "the same banks again.",
         cases=_chunks(64),
+        needs=(
+            Need("bytes read from shared memory", 4_096, "one 32 x 64 tile", "the tile is read back from shared memory"),
+        ),
         goals=(Goal("shared_wavefronts", 64, "one 32 x 64 tile"),),
     ),
     Exercise(
@@ -357,7 +576,13 @@ EXERCISES = (
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
         "all four values, so `chunk ^ row / 2 % 4` puts a column's chunks in four different places.",
         cases=_chunks(32),
+        needs=(
+            Need("bytes read from shared memory", 2_048, "one 32 x 32 tile", "the tile is read back from shared memory"),
+        ),
         goals=(Goal("shared_wavefronts", 32, "one 32 x 32 tile"),),
+        inspect=_no_spare_room,
+        outside="A chunk must stay in its row: place() must return 0 to 3 for every row, so only two bits of the row may "
+        "be mixed in. `chunk ^ row` grows with the row.",
     ),
     Exercise(
         "swizzle_parameters", BANKS, "The same swizzle in three numbers", 20,
@@ -372,6 +597,7 @@ EXERCISES = (
         judge=answers.swizzle_parameters,
         given="B, M, S = 2, 3, 2\n",
         answer="B, M, S = 2, 3, 3\n",
+        variable="(B, M, S)",
     ),
     Exercise(
         "transpose_tile", BANKS, "Transpose without conflicts", 15,
@@ -382,8 +608,8 @@ EXERCISES = (
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
         "bytes, so no alignment is lost.",
-        cases=_transposes,
-        goals=(Goal("shared_wavefronts", 64, "32 x 32"),),
+        cases=lambda rng: last_drawn(_transposes(rng)),
+        goals=(Goal("shared_wavefronts", 64, "32 x 32"), Goal("global_sectors", 256, "32 x 32")),
     ),
     Exercise(
         "guard_epilogue", EVERYTHING, "An edge-guarded epilogue", 30,
@@ -395,8 +621,8 @@ EXERCISES = (
         ),
         "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
         "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
-        cases=_epilogues,
-        goals=(Goal("global_requests", 520, "M=32, N=32, K=8, alpha=1, beta=0"),),
+        cases=lambda rng: last_drawn(_epilogues(rng)),
+        goals=(Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),),
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
@@ -408,7 +634,7 @@ EXERCISES = (
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
         "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, tiles would be visited twice or not at all.",
-        cases=_orders,
+        cases=lambda rng: last_drawn(_orders(rng)),
         suspects={
             "This is row-major order: no bands": _rows_of_order,
             "This is column-major order over the whole of C: no bands": _columns_of_order,
@@ -424,9 +650,164 @@ EXERCISES = (
         ),
         "Per step of k a thread reads two float4s and does sixteen multiply-adds: one operation for each byte, four times "
         "as many as with one output a thread. Wider tiles go further; the ladder's rungs show where that ends.",
-        cases=products(((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,)),
-        goals=(Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),),
+        cases=products(
+            ((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,), drawn=((1, 2), (1, 3), (1, 4)), step=64,
+        ),
+        goals=(
+            Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),
+            Goal("bytes read from global memory", 65_536, "M=64, N=64, K=64"),
+        ),
         race=Race("coarsened_1d", 2048),
+    ),
+    Exercise(
+        "shuffle_sum", ACROSS, "Sum a warp with shuffles", 15,
+        "Each warp has 32 values, one per lane. Add them with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
+        (
+            "`__shfl_down_sync(0xffffffff, sum, 16)` gives lane l the value that lane l + 16 has. Then 16 sums are left.",
+            "Halve the distance in each step: 16, 8, 4, 2, 1. All 32 lanes must make each call.",
+        ),
+        "After the step over a distance of 16, lanes 0 to 15 hold sums of two; after 8, lanes 0 to 7 sums of four; after 1, lane "
+        "0 has all 32. The values go from register to register: no shared memory, and no barrier.",
+        cases=lambda rng: last_drawn(ramp.pieces(32, 128)(rng)),
+        needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
+        goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
+        suspects=ramp.piece_suspects(32),
+    ),
+    Exercise(
+        "block_reduce", ACROSS, "Sum a block", 20,
+        "256 values lie in shared memory. The given loop is right, and wasteful: the threads that still work lie ever further "
+        "apart, so every warp stays busy and its lanes meet in the same banks. Let the first half of the threads add the second "
+        "half's values, then the first quarter, and so on.",
+        (
+            "In the first turn thread t, for t below 128, adds `s[t + 128]` to `s[t]`. Neighbouring threads read neighbouring words.",
+            "All threads must come to the barrier of every turn, so it stands outside the `if`.",
+        ),
+        "With the halves in this order the working threads are neighbours: whole warps finish early, and the others read 32 "
+        "neighbouring words, one per bank. The number of additions is the same.",
+        cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
+        needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
+        goals=(Goal("shared_wavefronts", 100, "n=512"),),
+        suspects=ramp.piece_suspects(256),
+    ),
+    Exercise(
+        "split_k", ACROSS, "Split K between blocks", 15,
+        "With few tiles of C most multiprocessors have no block. Here four blocks share each tile: block z has every fourth term "
+        "of K. All four add to the same elements of C, which are 0 before. Make the additions safe.",
+        (
+            "`C[...] += sum` is three steps: read, add, write. What if another block reads in between?",
+            "`atomicAdd(&C[...], sum)` does the three as one.",
+        ),
+        "An atomic addition cannot be interrupted by another to the same address, so none is lost. The order of the four "
+        "is open, so the last bits of C may differ from run to run.",
+        cases=lambda rng: last_drawn(ramp.slices_of_k(rng)),
+        needs=(Need("atomic operations of a warp", 4, "M=32, N=48, K=64", "the sums of several blocks meet by atomic additions"),),
+        goals=(
+            Goal("atomic operations of a warp", 192, "M=32, N=48, K=64"),
+            Goal("bytes read from global memory", 786_432, "M=32, N=48, K=64"),
+        ),
+        suspects=ramp.SLICE_SUSPECTS,
+    ),
+    Exercise(
+        "find_race", ACROSS, "Find a race on global memory", 10,
+        "This kernel reverses an array in place, and is wrong now and then. Find out who else touches the elements of a "
+        "thread, and mend it without a second array.",
+        (
+            "Thread i reads `x[n - 1 - i]`. Which thread writes that element, and in which block is it?",
+            "If each pair of elements belongs to one thread only, nobody else can interfere.",
+        ),
+        "Thread i and thread n - 1 - i touch the same two elements, mostly from different blocks, which no barrier can order. "
+        "If only the first n / 2 threads work, and each swaps its pair, every element has one owner.",
+        cases=lambda rng: last_drawn(ramp.reversals(rng)),
+        suspects=ramp.REVERSAL_SUSPECTS,
+    ),
+    Exercise(
+        "keep_precision", ACROSS, "Keep the digits of a sum", 15,
+        "Inputs of 16 bits are fine here, sums of 16 bits are not: a half has 11 significant bits, so near 1024 it cannot tell "
+        "1024 from 1024.4. Compute the dot products to the accuracy of a float.",
+        (
+            "The product of two halves has up to 22 significant bits. Which type holds it without rounding?",
+            "Convert before you multiply: `__half2float(a) * __half2float(b)`, and keep the sum in a float.",
+        ),
+        "A float has 24 significant bits, so it holds each product exactly, and rounds the sum only at its 24th bit. Tensor cores "
+        "work the same way: halves in, products exact, sums in float.",
+        cases=lambda rng: last_drawn(ramp.dot_products(rng)),
+        suspects=ramp.PRECISION_SUSPECTS,
+    ),
+    Exercise(
+        "tile_copy", CAPSTONE, "Step 1: bring a tile into shared memory", 15,
+        "The capstone builds one kernel in five steps: copies that do not wait, a swizzle, ldmatrix, mma, and a pipeline. Begin "
+        "with the copy: 16 rows of 64 bytes, in copies of 16 bytes.",
+        (
+            "There are 16 x 4 chunks, two for each lane. Chunk i is row `i / 4`, chunk `i % 4` of it, 8 halves each.",
+            "`cp_async<16>(shared_address(...), pointer)`, then `cp_async_commit()`, `cp_async_wait<0>()` and `__syncwarp()`.",
+        ),
+        "A lane's wait is for its own copies. Only `__syncwarp()` after it makes the copies of the other lanes safe to read.",
+        cases=lambda rng: last_drawn(ramp.tiles((16, 32), lambda x: x)(rng)),
+        needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
+        goals=(Goal("global_requests", 4, "K=32"),),
+    ),
+    Exercise(
+        "tile_swizzle", CAPSTONE, "Step 2: swizzle the tile", 15,
+        "Rows of 64 bytes put rows 0, 2, 4 and 6 into the same banks. Choose where each chunk of a row lies, so that eight "
+        "chunks of a column are read in one wavefront. Writing and reading both use `place`.",
+        (
+            "Number the even rows: `row / 2 % 4` is 0, 1, 2, 3, and again.",
+            "The exclusive or of the chunk and that number is a different place in each of the four rows.",
+        ),
+        "`chunk ^ row / 2 % 4`, as in the exercises on swizzles. The copies are still of 16 whole bytes, since only whole chunks move.",
+        cases=lambda rng: last_drawn(ramp.tiles((4, 16, 8), ramp.by_chunks)(rng)),
+        needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
+        goals=(Goal("shared_wavefronts", 20, "K=32"),),
+        outside="place() must return 0 to 3 for every row, or chunks leave their row.",
+    ),
+    Exercise(
+        "tile_fragments", CAPSTONE, "Step 3: registers by ldmatrix", 20,
+        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, for the first 16 columns and for the second. "
+        "Lanes 8i to 8i + 7 point at the rows of matrix i.",
+        (
+            "Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the left chunk, so lane l points at row `l % 16`.",
+            "Lanes 16 and up point at the chunk to the right. Step 1 begins two chunks further on. Then apply `place`.",
+        ),
+        "The row is `lane % 16`, the chunk `2 * step + lane / 16`, and `place` finds it. Eight lanes read eight rows of one "
+        "chunk, and the swizzle has put these into eight different groups of four banks.",
+        cases=lambda rng: last_drawn(ramp.tiles((2, 32, 4), ramp.fragments, np.int32)(rng)),
+        needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
+        goals=(Goal("shared_wavefronts", 16, "K=32"),),
+        suspects=ramp.FRAGMENT_SUSPECTS,
+    ),
+    Exercise(
+        "tile_multiply", CAPSTONE, "Step 4: multiply a tile", 20,
+        "Both tiles are in shared memory and `load` fills the registers of either. Multiply: two `mma` for each half of k, one "
+        "for columns 0 to 7 of C and one for columns 8 to 15.",
+        (
+            "A row of the tile of Bt is a column of B. So matrices 0 and 1, registers b[0] and b[1], are columns 0-7 and 8-15 of B.",
+            "`mma_m16n8k16(acc[0], a, b[0], b[2])`: the left and the right chunk of k for columns 0 to 7.",
+        ),
+        "One mma takes 16 terms of k, that is both chunks: b[0] and b[2] are columns 0-7 of B at the left and at the right chunk. "
+        "For A the four registers go in as they are.",
+        cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (16, 16, 96)), True)(rng)),
+        needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
+        goals=(Goal("shared_wavefronts", 32, "K=32"),),
+        suspects=ramp.B_SUSPECTS,
+    ),
+    Exercise(
+        "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,
+        "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has every idea of the "
+        "ladder's last rung, at the size of one warp.",
+        (
+            "As in two_stages: fetch pair 0, then in each turn wait, meet, fetch the next pair, multiply this one.",
+            "Commit once for each pair. One warp is the whole block, so `__syncwarp()` does what `__syncthreads()` would.",
+        ),
+        "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
+        "been read. The ladder's kernel adds more warps per block, more stages, and guards at the edges.",
+        cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (32, 48, 96), (48, 16, 64)), False)(rng)),
+        needs=(
+            Need("bytes copied by cp.async", 36_864, "M=32, N=48, K=96", "the tiles arrive by cp.async"),
+            Need("matrix multiplications of a warp", 72, "M=32, N=48, K=96", "mma multiplies"),
+            Need("ldmatrix instructions", 72, "M=32, N=48, K=96", "ldmatrix loads the registers"),
+        ),
+        goals=(Goal("shared_wavefronts", 900, "M=32, N=48, K=96"),),
+        inspect=fetches_ahead(1),
     ),
 )  # fmt: skip
 
@@ -435,6 +816,6 @@ _BY_NAME = {exercise.name: exercise for exercise in EXERCISES}
 
 def find(name: str) -> Exercise:
     """The exercise of this name. ValueError lists the names there are."""
-    if name not in _BY_NAME:
+    if not isinstance(name, str) or name not in _BY_NAME:
         raise ValueError(f"no exercise {name!r}; there are {', '.join(_BY_NAME)}")
     return _BY_NAME[name]

@@ -10,15 +10,21 @@ from pathlib import Path
 import kernels
 from kernels.build import cache_folder
 
+from . import lab
 from .catalogue import EXERCISES, find
 from .includes import missing
 from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
 from .lab import device_code
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
+NAMES = (*(exercise.name for exercise in EXERCISES), LAB)
 
-# The kernels that this session has written.
+# What the gaps of a skeleton bring with them.
+EXPECTED_WARNINGS = "was declared but never referenced", "was set but never used"
+
+# The kernels that this session has written, and those whose last version did not compile.
 _SOURCES: dict[str, str] = {}
+_FAILED: set[str] = set()
 
 
 def kernel(line: str, cell: str) -> None:
@@ -29,17 +35,22 @@ def kernel(line: str, cell: str) -> None:
         return
     # The cell's first line is the magic itself: with an empty line for it, lines count as the cell shows them.
     text = device_code("\n" + cell)
+    _SOURCES.pop(name, None)
+    _FAILED.add(name)
     try:
         if absent := missing("\n" + cell, f"{name}.cu"):
             raise kernels.BuildError(f"{name} does not compile", absent)
-        compile_cell(name, text)
+        built = compile_cell(name, text)
     except kernels.BuildError as error:
-        _SOURCES.pop(name, None)
         print(f"{WRONG} {name} does not compile")
         print("\n".join(str(d) for d in error.diagnostics))
         return
+    _FAILED.discard(name)
     _SOURCES[name] = text
     print(f"{RIGHT} {name} compiles")
+    for warning in built.warnings:
+        if not any(words in warning for words in EXPECTED_WARNINGS):
+            print(warning)
     if near := _near_miss(name):
         print(f"  no exercise is called {name}; did you mean {near}?")
 
@@ -61,11 +72,20 @@ def source(name: str) -> str:
 
 
 def check(name: str, answer=None) -> None:
-    """Try the kernel that `%%kernel NAME` kept, or judge this `answer`, and print the verdict."""
-    exercise = find(name)
+    """Try the kernel that `%%kernel NAME` kept, or judge this `answer`, and print the verdict.
+
+    Whatever is given, what is wrong with it is printed: nothing is raised.
+    """
+    if name == LAB:
+        _check_lab()
+        return
+    try:
+        exercise = find(name)
+    except ValueError:
+        print(f"{WRONG} {_no_such_exercise(name)}")
+        return
     if exercise.is_kernel:
-        if name not in _SOURCES:
-            print(f"{WRONG} {name}: run its %%kernel cell first (it must compile)")
+        if not _has_compiled(name):
             return
         verdict = judge(exercise, _SOURCES[name])
     else:
@@ -73,6 +93,37 @@ def check(name: str, answer=None) -> None:
     if verdict.passed:
         _remember(name)
     print(verdict)
+
+
+def _has_compiled(name: str) -> bool:
+    """Whether there is a kernel of this name to check; if not, says what to do."""
+    if name in _FAILED:
+        print(f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again")
+    elif name not in _SOURCES:
+        print(f"{WRONG} {name}: run its %%kernel cell first")
+    return name in _SOURCES
+
+
+def _check_lab() -> None:
+    """Run the lab with the kernels of its cell on the emulator, and print what the lab's program would."""
+    if not _has_compiled(LAB):
+        return
+    report = lab.run(_SOURCES[LAB], machine="emulator")
+    if report.passed:
+        _remember(LAB)
+    print(report)
+
+
+def _no_such_exercise(name) -> str:
+    if not isinstance(name, str):
+        return 'check takes the name of an exercise, in quotes: check("coalesce")'
+    if name == LAB:
+        return (
+            f'the lab has a check of its own: print(lab.run(source("{LAB}"), machine="emulator"))'
+        )
+    near = get_close_matches(name.lower(), NAMES, 1, cutoff=0.7)
+    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+    return f"no exercise is called {name}; {meant}"
 
 
 def judge_answer(name: str, answer) -> Verdict:
@@ -88,15 +139,51 @@ def judge_answer(name: str, answer) -> Verdict:
 
 
 def progress() -> None:
-    """Print which exercises have been passed on this machine."""
+    """Print which exercises have been passed on this machine, and whether the lab has."""
     done = _passed()
-    print(f"{sum(e.name in done for e in EXERCISES)} of {len(EXERCISES)} exercises passed")
+    print(f"{sum(name in done for name in NAMES)} of {len(NAMES)} exercises passed")
     part = None
     for exercise in EXERCISES:
         if exercise.part != part:
             part = exercise.part
             print(f"\n{part}")
         print(f"  {RIGHT if exercise.name in done else '·'} {exercise.title}")
+    print(f"\nThe ECE 60827 lab\n  {RIGHT if LAB in done else '·'} Parts A and B")
+
+
+def save_progress(path: str | Path = "progress.json") -> None:
+    """Write what has been passed to a file, to be kept or taken to another machine (a Colab machine is gone tomorrow)."""
+    path = Path(path)
+    try:
+        path.write_text(json.dumps({"passed": sorted(_passed())}, indent=1) + "\n")
+    except OSError as error:
+        print(f"{WRONG} nothing saved: {path} cannot be written ({error.strerror})")
+        return
+    print(f"{RIGHT} saved to {path}")
+
+
+def load_progress(path: str | Path = "progress.json") -> None:
+    """Add what such a file says has been passed to what has been passed here. Nothing is lost either way."""
+    path = Path(path)
+    try:
+        stored = json.loads(path.read_text())
+    except FileNotFoundError:
+        print(f"{WRONG} there is no {path}; save_progress() writes one")
+        return
+    except (OSError, ValueError):
+        print(f"{WRONG} {path} is no file that save_progress has written")
+        return
+    passed = stored.get("passed") if isinstance(stored, dict) else None
+    if not isinstance(passed, list) or not all(isinstance(name, str) for name in passed):
+        print(f"{WRONG} {path} is no file that save_progress has written")
+        return
+    known = set(passed) & set(NAMES)
+    new = known - _passed()
+    _store(_passed() | known)
+    unknown = sorted(set(passed) - known)
+    print(f"{RIGHT} {len(known)} passed in {path}, {len(new)} of them new here")
+    if unknown:
+        print(f"  no exercise is called {', '.join(unknown)}: left out")
 
 
 def _progress_file() -> Path:
@@ -111,10 +198,14 @@ def _passed() -> set[str]:
 
 
 def _remember(name: str) -> None:
+    _store(_passed() | {name})
+
+
+def _store(names: set[str]) -> None:
     path = _progress_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(sorted(_passed() | {name})))
+        path.write_text(json.dumps(sorted(names)))
     except OSError:
         pass  # a read-only home costs the progress page, not the verdict
 

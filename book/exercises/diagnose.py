@@ -13,7 +13,7 @@ from .exercise import Case
 from .suspects import SUSPECTS
 
 NOTHING_ADDED = "0: nothing was added up there."
-NOT_EXPLAINED = "wrong."
+NOT_EXPLAINED = "wrong"
 
 
 def wrong(case: Case, got: np.ndarray) -> np.ndarray:
@@ -21,8 +21,44 @@ def wrong(case: Case, got: np.ndarray) -> np.ndarray:
     return ~_close(got, case.expected, case) | unwritten(got)
 
 
-def findings(case: Case, got: np.ndarray, suspects=()) -> list[str]:
-    """What is wrong with this output, as sentences; empty when nothing is."""
+def named(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
+    """The suspects that give this output, at most two; of `others`, wrong outputs of other cases, they explain all they can.
+
+    others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next.
+    """
+    rows = [*dict(suspects).items(), *SUSPECTS]
+    missing = unwritten(got)
+    if not (wrong(case, got) & ~missing).any():
+        return []
+    found = [(message, guess) for message, guess in rows if _matches(case, got, missing, guess)]
+    for other, output in others:
+        gone = unwritten(output)
+        if not (wrong(other, output) & ~gone).any():
+            continue
+        alike = [row for row in found if _matches(other, output, gone, row[1])]
+        silent = [row for row in found if not _tells(other, row[1])]
+        found = alike or silent or found
+    return [f"{message}." for message, _ in found[:1]]
+
+
+def _tells(case: Case, guess) -> bool:
+    """Whether this suspect would change the output of the case at all."""
+    try:
+        predicted = guess(case)
+    except (ValueError, IndexError, AttributeError):
+        return False
+    if predicted is None or predicted.shape != case.expected.shape:
+        return False
+    if not case.tolerance:
+        return bool((predicted != case.expected).any())
+    return bool((np.abs(predicted - case.expected) > 20 * case.tolerance * case.scale).any())
+
+
+def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
+    """What is wrong with this output, as sentences; empty when nothing is.
+
+    others: (case, output) pairs of the same kernel, which tell suspects apart that look alike here.
+    """
     bad, missing = wrong(case, got), unwritten(got)
     if not bad.any():
         return []
@@ -32,25 +68,28 @@ def findings(case: Case, got: np.ndarray, suspects=()) -> list[str]:
         bad = bad & ~missing
         if not bad.any():
             return said
+    if found := named(case, got, suspects, others):
+        return [*said, *found]
     if not got[bad].any():
         return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED}"]
-    for message, guess in [*dict(suspects).items(), *SUSPECTS]:
-        if _matches(case, got, missing, guess):
-            return [*said, f"{message}."]
     if moved := _moved(case, got, missing):
         return [*said, moved]
     if np.isnan(got[bad].astype(float)).all():
         return [
             *said,
             f"{_first_up(where(bad))} NaN: computed from memory that was never written "
-            "(shared memory before its copy has landed, or C itself when beta is 0).",
+            "(what the output held before is no number: with beta = 0 it must not be read).",
         ]
-    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}"]
+    at = tuple(np.argwhere(bad)[0])
+    place = ", ".join(map(str, map(int, at)))
+    values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
+    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."]
 
 
 def explained(said: list[str]) -> bool:
     """Whether findings name a cause, rather than only where the output is wrong."""
-    return not said[-1].endswith((NOTHING_ADDED, NOT_EXPLAINED))
+    last = said[-1]
+    return not (last.endswith((NOTHING_ADDED, "never written.")) or f" {NOT_EXPLAINED}: [" in last)
 
 
 def where(mask: np.ndarray) -> str:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .counts import count, in_words
+
 FOLDER = Path(__file__).resolve().parent
 GIVEN, ANSWER, BOTH = "given", "answer", "both"
 
@@ -37,7 +39,9 @@ class Case:
     """One launch: `args` in kernel order, the index of the output among them and what it must hold.
 
     The output's initial contents are the case's affair: poisoned where the kernel must write, old values where it must
-    read. `tolerance` is relative to `scale`, element by element; 0 means equal.
+    read. `tolerance` is relative to `scale`, element by element; 0 means equal. `special` says what this case
+    has that a simpler one has not, as a clause. `shared_bytes`: dynamic shared memory. `drawn`: its sizes are new
+    each time, so it explains only what no other case shows.
     """
 
     label: str
@@ -49,11 +53,14 @@ class Case:
     tolerance: float = 0.0
     scale: np.ndarray | float = 1.0
     product: Product | None = None
+    special: str = ""
+    shared_bytes: int = 0
+    drawn: bool = False
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit on a column of the trace (or "barriers": warps that came to one), summed, at the case of this label."""
+    """At most so many of what `counts` calls `metric`, at the case of this label."""
 
     metric: str
     limit: int
@@ -61,14 +68,31 @@ class Goal:
 
     @property
     def words(self) -> str:
-        """ "shared_wavefronts" -> "shared-memory wavefronts"."""
-        return self.metric.replace("shared_", "shared-memory ").replace("_", " ")
+        """The metric as a verdict says it."""
+        return in_words(self.metric)
 
     def value(self, trace) -> int:
         """What this launch spent."""
-        if self.metric == "barriers":
-            return sum(row.warps for row in trace.rows("bar"))
-        return int(trace.total(self.metric))
+        return count(trace, self.metric)
+
+
+@dataclass(frozen=True)
+class Need:
+    """At least so many of what `counts` calls `metric`, at the case of this label: the technique is used. `task` states it."""
+
+    metric: str
+    least: int
+    case: str
+    task: str
+
+    @property
+    def words(self) -> str:
+        """The metric as a verdict says it."""
+        return in_words(self.metric)
+
+    def value(self, trace) -> int:
+        """What this launch did."""
+        return count(trace, self.metric)
 
 
 @dataclass(frozen=True)
@@ -83,8 +107,9 @@ class Race:
 class Exercise:
     """One exercise. `cases(rng)` gives fresh random launches; `judge(answer)` judges an answer that is not a kernel.
 
-    `suspects` are mistakes of this exercise with the output that each would give; `inspect(trace)` says what a right
-    output does not show.
+    `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
+    right output does not show; `outside` what an access outside an array most likely means here, where no guard
+    would help. `variable` is what an answer that is no kernel is called in its cell.
     """
 
     name: str
@@ -96,12 +121,15 @@ class Exercise:
     explanation: str
     cases: Callable[[np.random.Generator], tuple[Case, ...]] | None = None
     goals: tuple[Goal, ...] = ()
+    needs: tuple[Need, ...] = ()
     race: Race | None = None
     suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(default_factory=dict)
     inspect: Callable | None = None
+    outside: str = ""
     judge: Callable | None = None
     given: str = ""
     answer: str = ""
+    variable: str = ""
 
     @property
     def is_kernel(self) -> bool:

@@ -2,34 +2,43 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from textwrap import shorten, wrap
+from textwrap import wrap
 
 import numpy as np
 
-import emulator
 import kernels
 from emulator import errors
 from emulator.counts.trace import COLUMNS
-from kernels.build import DEFAULT_ARCH
-from kernels.launch import launch, parameters, prepare_on_gpu
 
-from .diagnose import explained, findings
-from .exercise import Case, Exercise, Goal
-from .patience import DoesNotEnd, time_limit
+from .addresses import shared_outputs, strides, untouched
+from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
+from .cases import unwritten
+from .diagnose import explained, findings, named
+from .exercise import Exercise, Goal
+from .explain import (
+    QUOTED,
+    STOPPED,
+    absent_lanes,
+    explain_absent,
+    explain_error,
+    explain_hazards,
+    explain_refusal,
+    explain_uneven,
+    parameter_name,
+    quote,
+)
+from .patience import DoesNotEnd
+from .race import race
+from .signature import differences
 
 RIGHT, WRONG = "✓", "✗"
-WRONG_AT = "wrong at "  # and the label of the launch
-QUOTED = 76  # columns of a page
-EMULATOR_SECONDS = 20  # the slowest right answer takes two
-STOPPED = (errors.ExecutionError, DoesNotEnd)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checker found. `lines` are deterministic: positions and counts, no random values."""
+    """What the checker found. `lines` hold positions and counts; a value only where no cause was found."""
 
     name: str
     passed: bool
@@ -41,16 +50,36 @@ class Verdict:
 
     def __str__(self) -> str:
         mark = RIGHT if self.passed else WRONG
-        told = [line for text in self.lines for line in _folded(text)]
+        told = [line for text in self.lines for line in folded(text)]
         return "\n".join([f"{mark} {self.name}: {self.headline}", *told])
 
 
-def _folded(text: str) -> list[str]:
+def folded(text: str) -> list[str]:
     """A line that fits a page; what a compiler quotes stays as it is."""
     if len(text) <= QUOTED or " | " in text:
         return [f"  {text}"]
     start = " " * (len(text) - len(text.lstrip()) + 2)
     return wrap(text, QUOTED, initial_indent=start, subsequent_indent=f"{start}  ")
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A reader's kernel, built, with the exercise that it is for."""
+
+    exercise: Exercise
+    source: str
+    built: kernels.Build
+
+    @property
+    def name(self) -> str:
+        return self.exercise.name
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.cu"
+
+    def differences(self) -> list[str]:
+        return differences(self.source, self.exercise.skeleton, self.name)
 
 
 def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = None) -> Verdict:
@@ -63,247 +92,227 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     try:
         built = compile_cell(exercise.name, source)
     except kernels.BuildError as error:
-        return failed(
-            "does not compile",
-            *(x for d in error.diagnostics for x in str(d).splitlines()),
-        )
+        lines = (x for d in error.diagnostics for x in str(d).splitlines())
+        return failed("does not compile", *lines)
     if exercise.name not in built.entries:
         return failed(
             f"there is no kernel called {exercise.name}",
             f'It must begin with: extern "C" __global__ void {exercise.name}(',
         )
-
-    def mistake(case: Case, machine: str):
-        """(headline, *lines) of what is wrong with this launch, or its trace."""
-        args = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in case.args)
-        needed = len(parameters(built, exercise.name))
-        if needed != len(args):
-            return (
-                "its parameters have changed",
-                f"It is launched with {len(args)}, and takes {needed}.",
-            )
-        try:
-            trace = try_launch(built, exercise.name, case.grid, case.block, args, machine=machine)
-        except errors.Unsupported as error:
-            return ("the emulator cannot run it", str(error))
-        except STOPPED as error:
-            return explain_error(error, source, f"{exercise.name}.cu")
-        if trace is not None and trace.hazards:
-            return explain_hazards(trace, source, f"{exercise.name}.cu")
-        said = findings(case, args[case.output], exercise.suspects)
-        if said:
-            return (f"{WRONG_AT}{case.label}", *said)
-        return trace
-
+    kernel = _Kernel(exercise, source, built)
+    tries: list[Attempt] = []
     cases = exercise.cases(rng)
-    traces = {}
-    for number, case in enumerate(cases):
-        outcome = mistake(case, "emulator")
-        if isinstance(outcome, tuple):
-            # At a small size several mistakes give the same output: a larger one may name the cause.
-            later = (mistake(other, "emulator") for other in cases[number + 1 :])
-            named = (o for o in (outcome, *later) if _names_a_cause(o))
-            return failed(*next(named, outcome))
-        traces[case.label] = outcome
-    right = f"right at {_count(len(cases), 'launch', 'es')} on the emulator, all elements"
+    for case in cases:
+        tries.append(attempt(built, exercise.name, case))
+        if _is_mistake(tries[-1]):
+            return failed(*_mistake(kernel, tries, cases[len(tries) :]))
+    right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
-    reached, missed = [], []
-    for goal in exercise.goals:
-        value = goal.value(traces[goal.case])
-        told = f"{value:,} {goal.words} at {goal.case}; the goal is {goal.limit:,}"
-        if value <= goal.limit:
-            reached.append(told)
-        else:
-            missed += [
-                told,
-                *_worst_lines(traces[goal.case], goal, source, exercise.name),
-            ]
+    reached, missed = _measured(kernel, {one.case.label: one.trace for one in tries})
     if exercise.inspect is not None:
-        missed += exercise.inspect(traces[cases[-1].label])
+        label = exercise.needs[0].case if exercise.needs else cases[0].label
+        missed += exercise.inspect(
+            built, next(one.trace for one in tries if one.case.label == label)
+        )
     if missed:
         return failed("right, but not at its goal", right, *missed)
 
     gpu = kernels.gpu()
     if gpu is not None:
         built = compile_cell(exercise.name, source, gpu.arch)
-        for case in cases:
-            outcome = mistake(case, "gpu")
-            if isinstance(outcome, tuple):
-                headline, *lines = outcome
-                return failed(f"right on the emulator, but {headline} on this {gpu.name}", *lines)
+        for one in tries:
+            here = attempt(built, exercise.name, one.case, machine="gpu")
+            if not here.right:
+                said = (
+                    [str(here.error)]
+                    if here.error
+                    else findings(one.case, here.output, exercise.suspects)
+                )
+                where = f"right on the emulator, but wrong at {one.case.label} on this {gpu.name}"
+                return failed(where, *said)
         reached.append(f"right on this {gpu.name} too")
     if exercise.race is not None:
-        faster, told = _race(exercise, built, gpu)
+        faster, told = race(exercise, built, gpu)
         if not faster:
             return failed("right, but not fast enough", right, *reached, told)
         reached.append(told)
     return Verdict(exercise.name, True, right, tuple(reached))
 
 
-def _names_a_cause(outcome) -> bool:
-    """Whether a launch's outcome says what was done wrong, not only where the output is."""
-    if not isinstance(outcome, tuple):
-        return False
-    headline, *said = outcome
-    return not headline.startswith(WRONG_AT) or explained(said)
+def _is_mistake(one: Attempt) -> bool:
+    return not one.right or bool(one.trace.hazards or one.trace.uneven or absent_lanes(one.trace))
 
 
-def compile_cell(name: str, source: str, arch: int | None = None) -> kernels.Build:
-    """Build the CUDA of one exercise, for sm_80 unless told otherwise."""
-    return kernels.build(source, name=f"{name}.cu", arch=arch or DEFAULT_ARCH)
-
-
-def try_launch(
-    built: kernels.Build,
-    entry: str,
-    grid,
-    block,
-    args,
-    shared_bytes: int = 0,
-    machine: str = "emulator",
-):
-    """Launch on this machine. The emulator watches shared memory for hazards, and its Trace is returned."""
-    if machine == "gpu":
-        return launch(built, entry, grid, block, args, shared_bytes, machine)
-    module = emulator.Module(built.ptx)
-    try:
-        with time_limit(EMULATOR_SECONDS):
-            return module.launch(
-                entry, grid, block, args, shared_bytes, sanitize=True, progress=False
+def _measured(kernel: _Kernel, traces) -> tuple[list[str], list[str]]:
+    """Of the exercise's goals and needs, what was reached and what was missed, in words."""
+    reached, missed = [], []
+    for need in kernel.exercise.needs:
+        value = need.value(traces[need.case])
+        if value < need.least:
+            counted = (
+                f"{value:,} {need.words} at {need.case}, where at least {need.least:,} are needed"
             )
-    except STOPPED as error:
-        code = module.entry(entry)
-        # A header's line may be at fault: what counts is the line of the kernel that called it.
-        error.frames = {
-            i.line: i.location.frames() for i in code.instructions.values() if i.location
-        }
-        raise
+            missed += [f"The task asks for this: {need.task}.", f"  {counted}"]
+    for goal in kernel.exercise.goals:
+        value = goal.value(traces[goal.case])
+        told = f"{value:,} {goal.words} at {goal.case}; the goal is {goal.limit:,}"
+        if value <= goal.limit:
+            reached.append(told)
+        else:
+            missed += [told, *_worst_lines(traces[goal.case], goal, kernel.source, kernel.name)]
+    return reached, missed
 
 
-def explain_error(error: Exception, source: str, file: str) -> tuple[str, ...]:
-    """Headline and lines for what the emulator stopped at, in the lines of `file`."""
-    headline, why = next(
-        (words for kind, words in _STOPPED.items() if isinstance(error, kind)),
-        ("the emulator stopped it", ""),
+def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
+    """(headline, *lines) of what is wrong with the last of these launches. The cases that follow may name the cause."""
+    last = tries[-1]
+    if isinstance(last.error, STOPPED):
+        if isinstance(last.error, errors.OutOfBounds | errors.Misaligned):
+            return _outside(kernel, tries, later)
+        return _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
+    if isinstance(last.error, errors.Unsupported):
+        return ("the emulator cannot run it", str(last.error))
+    if last.error is not None:
+        return _refused(kernel, last)
+    if absent_lanes(last.trace):
+        return explain_absent(last.trace, kernel.source, kernel.file)
+    if last.trace.uneven:
+        return explain_uneven(last.trace, kernel.source, kernel.file)
+    if last.trace.hazards:
+        said = explain_hazards(last.trace, kernel.source, kernel.file)
+        if last.trace.hazards[0].kind == "global-race" and not last.right:
+            # Threads that share an output have mostly computed a wrong index.
+            said += tuple(
+                _causes_in_addresses(kernel, [last.case, *later])
+                or what_if(kernel.built, kernel.name, last.case)
+            ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
+        return _with_differences(kernel, said)
+    return _wrong(kernel, tries, later)
+
+
+def _with_differences(kernel: _Kernel, said: tuple[str, ...]) -> tuple[str, ...]:
+    headline, *lines = said
+    return (headline, *kernel.differences(), *lines)
+
+
+def _refused(kernel: _Kernel, last: Attempt) -> tuple[str, ...]:
+    """The launch itself was refused: parameters, threads per block, shared memory."""
+    if said := kernel.differences():
+        return ("its parameters have changed", *said)
+    return explain_refusal(last.error, int(np.prod(last.case.block)))
+
+
+def _whole(tries: Sequence[Attempt]) -> list[Attempt]:
+    """Of these launches those that are right though none of their sizes equals another: their indices are right."""
+    return [one for one in tries if one.right and _sizes_differ(one.case)]
+
+
+def _sizes_differ(case) -> bool:
+    if case.product is None:
+        shape = case.expected.shape
+        return len(set(shape)) == len(shape)
+    (M, K), N = case.product.A.shape, case.product.B.shape[1]
+    return len({M, N, K}) == 3
+
+
+def _new_here(tries: Sequence[Attempt]) -> str | None:
+    """What is special at the last launch, where an earlier one was right."""
+    right = [one.case.label for one in tries[:-1] if one.right]
+    special = tries[-1].case.special
+    return (
+        f"It is right at {right[0]}; new at {tries[-1].case.label} is that {special}."
+        if right and special
+        else None
     )
-    frames = getattr(error, "frames", {})
-
-    def at(ptx_line) -> str:
-        line = next((n for name, n in frames.get(ptx_line, ()) if name == file), None)
-        return quote(line, source, file) if line else f"PTX line {ptx_line}"
-
-    said = [at(error.ptx_line)] if error.ptx_line else []
-    if getattr(error, "block", None) is not None:
-        thread = f", thread {error.thread}" if error.thread is not None else ""
-        message = _in_words(str(error).splitlines()[0], source, file)
-        said.append(f"block {error.block}{thread}: {message}")
-    for text in getattr(error, "waiting", [])[:4]:
-        said.append(re.sub(r"PTX line (\d+)", lambda m: at(int(m[1])), text))
-    return (headline, *said, *([why] if why else []))
 
 
-def _in_words(message: str, source: str, file: str) -> str:
-    """The emulator's message without addresses, and with "C" for "argument 2"."""
-    for old, new in (
-        (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
-        (r" at address 0x[0-9a-f]+:", ","),
-        (r", 0 bytes past", ", just past"),
-    ):
-        message = re.sub(old, new, message)
-    found = re.search(rf"\b{re.escape(Path(file).stem)}\s*\(([^)]*)\)", source)
-    names = [
-        part.split()[-1].lstrip("*&")
-        for part in (found[1] if found else "").split(",")
-        if part.strip()
+def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
+    """An access out of bounds or misaligned: the parameter, the stride, the grid or the guard behind it."""
+    last = tries[-1]
+    said = explain_error(last.error, kernel.source, kernel.file)
+    if causes := kernel.differences():
+        return (*said, *causes)
+    if whole := _whole(tries[:-1]):
+        case = last.case
+        if case.special:
+            return (
+                *said,
+                f"It is right at {whole[-1].case.label}; new at {case.label} is that {case.special}. "
+                "Which test keeps a thread from the accesses that it must not make there?",
+            )
+        return said
+    causes = _causes_in_addresses(kernel, [last.case, *later])
+    if not causes:
+        causes = list(what_if(kernel.built, kernel.name, last.case))
+    if not causes and kernel.exercise.outside:
+        causes = [kernel.exercise.outside]
+    if not causes and isinstance(last.error, errors.OutOfBounds):
+        causes = [
+            _place(last, kernel),
+            "It happens where every tile fits, so no guard is missing: look at the index itself.",
+        ]
+    return (*said, *filter(None, causes))
+
+
+def _place(last: Attempt, kernel: _Kernel) -> str:
+    sizes = [
+        f"{parameter_name(i, kernel.source, kernel.name)} has {' x '.join(map(str, a.shape))} elements"
+        for i, a in enumerate(last.case.args)
+        if isinstance(a, np.ndarray)
     ]
-
-    def name(match):
-        return names[int(match[1])] if int(match[1]) < len(names) else match[0]
-
-    return re.sub(r"\bargument (\d+)", name, message)
+    return f"{', '.join(sizes)}."
 
 
-# In order: the more special kind first.
-_STOPPED = {
-    DoesNotEnd: (
-        "it does not end, and was stopped",
-        "Which loop never leaves? Look at what its condition counts.",
-    ),
-    errors.OutOfBounds: (
-        "out of bounds",
-        "Which index is too large there, and which guard would have caught it?",
-    ),
-    errors.Misaligned: (
-        "misaligned",
-        "An access of 4, 8 or 16 bytes needs an address that is a multiple of 4, 8 or 16.",
-    ),
-    errors.BarrierDivergence: (
-        "a barrier that not all threads reach",
-        "Every thread of the block must come to the same __syncthreads().",
-    ),
-    errors.Deadlock: (
-        "it hangs, and was stopped",
-        "No warp can go on: each waits for what no other will do.",
-    ),
-    errors.Trap: ("it stopped itself (trap)", ""),
-}
+def _causes_in_addresses(kernel: _Kernel, cases) -> list[str]:
+    """Row lengths that the kernel takes wrongly, from the first case that shows any."""
+    for case in cases:
+        if case.product is None or case.drawn or not _sizes_differ(case):
+            continue
+        trace = in_ample_memory(kernel.built, kernel.name, case)
+        if trace is not None and (said := strides(case, trace, kernel.source, kernel.name)):
+            return said
+    return []
 
 
-def quote(line: int, source: str, file: str = "") -> str:
-    """ "line 12: sum += As[ty][k];", as much of the statement as fits a page."""
-    lines = source.splitlines()
-    if not file.endswith(".cu") or not 1 <= line <= len(lines):
-        return f"{file} line {line}"
-    statement = lines[line - 1].strip()
-    for more in lines[line : line + 3]:
-        if statement.split("//")[0].rstrip().endswith((";", "{", "}", ")")):
-            break
-        statement += " " + more.strip()
-    return shorten(f"line {line}: {statement}", QUOTED, placeholder=" ...")
-
-
-# Kind of hazard: headline, and what the later access (its line first) did to the earlier one.
-_HAZARDS = {
-    "read-after-write": (
-        "a race",
-        "reads what another thread has just written, and nothing made it wait",
-    ),
-    "write-after-read": (
-        "a race",
-        "overwrites what another thread may still be reading",
-    ),
-    "write-after-write": ("a race", "writes where another thread has just written"),
-    "uninitialised-read": (
-        "a read of shared memory that nobody has written",
-        "reads it",
-    ),
-    "unfinished-copy": (
-        "a race with a copy",
-        "touches what an asynchronous copy has not finished writing",
-    ),
-}
-
-
-def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
-    """Headline, then each pair of source lines that race, once, in the lines of `file`."""
-    frames = {row.ptx_line: row.frames for row in trace.instructions}
-
-    def at(ptx_line) -> str:
-        line = next((n for name, n in frames.get(ptx_line, ()) if name == file), None)
-        return quote(line, source, file) if line else f"PTX line {ptx_line}"
-
-    headline, said = "", []
-    for hazard in trace.hazards:
-        words, did = _HAZARDS.get(hazard.kind, ("a race", hazard.kind))
-        headline = headline or words
-        first, second = (
-            at(hazard.ptx_line),
-            at(hazard.other_ptx_line) if hazard.other_ptx_line else None,
-        )
-        text = [first, f"  {did}" + (":" if second else ".")] + ([second] if second else [])
-        if text not in said:
-            said.append(text)
-    return (headline, *(line for text in said[:3] for line in text))
+def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
+    """A launch that ran to its end with a wrong output, and no hazard. The first source of causes that has any is asked."""
+    last = tries[-1]
+    suspects = kernel.exercise.suspects
+    headline = f"wrong at {last.case.label}"
+    if causes := kernel.differences():
+        return (headline, *causes)
+    others = [attempt(kernel.built, kernel.name, case) for case in later]
+    outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
+    said = findings(last.case, last.output, suspects, outputs)
+    unset = np.isnan(last.output.astype(float)).any()
+    if unset and (causes := list(what_if(kernel.built, kernel.name, last.case))):
+        return (headline, *causes)
+    if explained(said):
+        return (headline, *said)
+    # At a small size several mistakes give the same output: a larger one may name the cause.
+    for case, output in outputs:
+        more = findings(case, output, suspects, outputs)
+        if more and explained(more):
+            return (f"wrong at {case.label}", *more)
+    causes = untouched(last.case, last.trace, kernel.source, kernel.name)
+    causes = causes or shared_outputs(last.case, last.trace)
+    causes = causes or list(what_if(kernel.built, kernel.name, last.case))
+    causes = causes or _causes_in_addresses(kernel, [last.case, *later])
+    if not causes:
+        stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
+        if one := next(stopped, None):
+            return _outside(kernel, [*tries[:-1], one], ())
+        causes = [
+            f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
+            for need in kernel.exercise.needs
+            if not need.value(last.trace)
+        ]
+    if not causes and unwritten(last.output).any():
+        causes = [
+            "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict."
+        ]
+    new = _new_here(tries)
+    return (headline, *said, *causes, *([new] if new else []))
 
 
 def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> list[str]:
@@ -326,51 +335,8 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
     return said
 
 
-def _race(exercise: Exercise, built: kernels.Build, gpu) -> tuple[bool, str]:
-    race = exercise.race
-    if gpu is None:
-        return (
-            True,
-            f"no GPU here: on one, it must also beat `{race.rung}` at {race.size} cubed",
-        )
-    import cupy
-
-    n = race.size
-    A, B = (cupy.random.standard_normal((n, n), dtype=cupy.float32) for _ in range(2))
-    C = cupy.empty((n, n), cupy.float32)
-    tile, block = 64, exercise.cases(np.random.default_rng())[0].block
-    sizes = (np.int32(n),) * 3
-    mine = prepare_on_gpu(built, exercise.name, (n // tile, n // tile), block, (A, B, C, *sizes))
-    how = kernels.plan(race.rung, n, n, n)
-    theirs = prepare_on_gpu(
-        how.build,
-        how.rung.entry,
-        how.grid,
-        how.block,
-        how.arguments(A, B, C, 1.0, 0.0),
-        how.shared_bytes,
-    )
-    mine_ms, theirs_ms = _median_ms(mine), _median_ms(theirs)
-    told = (
-        f"{mine_ms:.2f} ms at {n} cubed on this {gpu.name}; `{race.rung}` takes {theirs_ms:.2f} ms"
-    )
-    return mine_ms < theirs_ms, told
-
-
-def _median_ms(run, repeats: int = 20) -> float:
-    import cupy
-
-    times = []
-    for i in range(repeats + 3):
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        run()
-        stop.record()
-        stop.synchronize()
-        if i >= 3:
-            times.append(cupy.cuda.get_elapsed_time(start, stop))
-    return float(np.median(times))
-
-
 def _count(n: int, what: str, plural: str) -> str:
     return f"{n} {what}{plural if n != 1 else ''}"
+
+
+__all__ = ["RIGHT", "WRONG", "DoesNotEnd", "Verdict", "compile_cell", "judge"]

@@ -19,17 +19,36 @@ from kernels.build import DEFAULT_ARCH
 from kernels.launch import prepare_on_gpu
 from kernels.machine import choose
 
+from . import lab_contract
+from .addresses import strides
+from .attempt import attempt, in_ample_memory, try_launch
 from .cases import ceil_div, poisoned, unwritten
-from .diagnose import findings
+from .counts import count
+from .diagnose import explained, findings
 from .exercise import FOLDER, Case, Product
+from .explain import (
+    STOPPED,
+    explain_error,
+    explain_hazards,
+    explain_refusal,
+    explain_uneven,
+)
 from .includes import INCLUDE, for_kernels
-from .judge import STOPPED, explain_error, explain_hazards, try_launch
+from .inflight import ahead
+from .judge import RIGHT, WRONG, folded
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2
 SAMPLES = 20  # timed launches, of which the median counts
 FRAGMENT = 16
 HALF_BYTES = 2
+OTHER_SIZES = 96, 80, 192  # M, K, N: all different, and whole tiles of both kernels
+FRAGMENT_BYTES = FRAGMENT * FRAGMENT * HALF_BYTES  # of one operand
+COPIED = "bytes copied by cp.async"
+NARROW = (
+    "no asynchronous copy: 2 bytes each. cp.async moves 4, 8 or 16 bytes, so these copies are ordinary loads and stores, "
+    "and the threads wait for them. Copy 8 halves with cuda::aligned_size_t<16>(16)."
+)
 
 # The given kernel: a 16 x 16 tile, one thread an output. Written afresh; the lab's own has the same shape.
 GOLDEN = """\
@@ -61,6 +80,7 @@ class LabKernel:
     threads: tuple[int, ...]
     tile: tuple[int, int]
     shared_bytes: int
+    copies: bool = False  # asynchronously
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """One block per tile of C, x along N."""
@@ -89,13 +109,17 @@ KERNELS = (
         (128,),
         (32, 64),
         _shared(32, 2),
+        copies=True,
     ),
 )
 
 
 @dataclass(frozen=True)
 class LabRun:
-    """What one kernel did. `ms` is None on the emulator, `trace` None on a GPU; `stopped` says why there is no C."""
+    """What one kernel did. `ms` is None on the emulator, `trace` None on a GPU; `stopped` says why there is no C.
+
+    `advice` is what is wrong, `warnings` what is allowed and probably not meant.
+    """
 
     kernel: LabKernel
     C: np.ndarray | None = field(default=None, repr=False)
@@ -104,6 +128,13 @@ class LabRun:
     errors: int = 0
     max_relative_error: float = 0.0
     stopped: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Zero errors, nothing undefined on the way, and what the lab asks for is there."""
+        return not (self.errors or self.stopped or self.advice)
 
 
 @dataclass(frozen=True)
@@ -112,12 +143,16 @@ class LabReport:
 
     size: int
     runs: tuple[LabRun, ...]
-    advice: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Zero errors in both of the student's kernels, and nothing undefined on the way."""
-        return not self.advice and all(not r.errors and not r.stopped for r in self.runs)
+        """Whether both of the student's kernels pass."""
+        return all(run.passed for run in self.runs)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """All advice, each line after the name of its kernel."""
+        return tuple(f"{run.kernel.name}: {line}" for run in self.runs for line in run.advice)
 
     def run(self, name: str) -> LabRun:
         """The run of one kernel."""
@@ -135,12 +170,15 @@ class LabReport:
                 "",
                 f"Verification ({r.kernel.verified_as} vs shared-mem golden):",
             ]
-            lines += [f"  {text}" for text in r.stopped] or [
-                f"  Errors   : {r.errors} / {n * n}",
-                f"  Max rel err: {r.max_relative_error:.6f}",
-            ]
-        if self.advice:
-            lines += ["", *self.advice]
+            if not r.stopped:
+                lines += [
+                    f"  Errors   : {r.errors} / {n * n}",
+                    f"  Max rel err: {r.max_relative_error:.6f}",
+                ]
+            first, *others = r.stopped or r.advice or ("right",)
+            lines += folded(f"{RIGHT if r.passed else WRONG} {r.kernel.name}: {first}")
+            for text in (*others, *(f"Warning: {text}" for text in r.warnings)):
+                lines += folded(text)
         return "\n".join(lines)
 
 
@@ -161,7 +199,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
         built.append((kernels.build(device_code(text), name=name, arch=arch), text))
 
     A, B = lab_inputs(size)
-    runs, advice = [], []
+    runs = []
     for kernel in KERNELS:
         found = [(b, entry, text) for b, text in built if (entry := find_entry(b, kernel.name))]
         if not found:
@@ -175,13 +213,91 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
         done = _launch(kernel, *found[-1], A, B, machine)
         if done.C is not None and runs:
             done, said = _verify(done, runs[0].C, A, B)
-            if done.trace is not None and done.trace.hazards:
-                b, _, text = found[-1]
-                headline, *lines = explain_hazards(done.trace, text, b.name)
-                said = [f"{kernel.name}: {headline}", *(f"  {line}" for line in lines)]
-            advice += said
+            warnings = ()
+            if done.trace is not None:
+                b, entry, text = found[-1]
+                said = _undefined(done.trace, text, b.name) or said
+                if said and not explained(said):
+                    said = [*said, *_technique(kernel, done.trace, size)]
+                if not said:
+                    said, warnings = _beyond_the_output(kernel, b, entry, text, done.trace, size)
+            done = replace(done, advice=tuple(said), warnings=tuple(warnings))
         runs.append(done)
-    return LabReport(size, tuple(runs), tuple(advice))
+    return LabReport(size, tuple(runs))
+
+
+def _undefined(trace, text: str, name: str) -> list[str]:
+    """What the lab's comparison cannot see: barriers that some threads skip, races, what was never written."""
+    if trace.uneven:
+        return list(explain_uneven(trace, text, name))
+    return list(explain_hazards(trace, text, name)) if trace.hazards else []
+
+
+def _beyond_the_output(
+    kernel: LabKernel, built, entry, text, trace, size: int
+) -> tuple[list[str], list[str]]:
+    """Advice and warnings for a kernel whose output is right at the lab's sizes: all equal, whatever it did to get there."""
+    said, warnings = _other_sizes(kernel, built, entry, text), []
+    if not said:
+        said = _technique(kernel, trace, size)
+    if not said and kernel.copies:
+        if not count(trace, COPIED):
+            if not lab_contract.uses_it(text):
+                said = [
+                    "Part B copies tiles with cuda::memcpy_async: no asynchronous copy is in this kernel."
+                ]
+            elif strict := lab_contract.build(device_code(text), built.name):
+                trace = _launch(
+                    kernel,
+                    strict,
+                    find_entry(strict, kernel.name),
+                    text,
+                    *lab_inputs(64),
+                    "emulator",
+                ).trace
+                warnings = [NARROW]
+                if trace is not None:
+                    said = _undefined(trace, text, built.name)
+        if not said and trace is not None and not ahead(trace):
+            said = [
+                "Part B fetches a tile while another is multiplied: here no copy is on its way when the fragments are loaded."
+            ]
+    return said, warnings
+
+
+def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
+    """What is wrong where M, K and N differ, though all is well where they are equal."""
+    M, K, N = OTHER_SIZES
+    rng = np.random.default_rng()
+    case = _case(
+        *(rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N))), kernel
+    )
+    done = attempt(built, entry, case)
+    where = f"right where M, K and N are equal, but not at {case.label}"
+    if isinstance(done.error, STOPPED):
+        return [where, *explain_error(done.error, text, built.name, kernel.name)]
+    if done.error is not None:
+        return [where, str(done.error)]
+    if done.right:
+        return _undefined(done.trace, text, built.name)
+    trace = in_ample_memory(built, entry, case)
+    causes = strides(case, trace, text, kernel.name) if trace is not None else []
+    return [where, *(causes or findings(case, done.output, SUSPECTS))]
+
+
+def _technique(kernel: LabKernel, trace, size: int) -> list[str]:
+    """What the lab asks for beside the right numbers, and this launch has not done."""
+    said = []
+    least, found = (size // FRAGMENT) ** 3, count(trace, "matrix multiplications of a warp")
+    if found < least:
+        said.append(
+            f"The lab asks for tensor cores: {found} matrix multiplications of a warp (wmma::mma_sync), where {least} are needed."
+        )
+    if count(trace, "bytes read from shared memory") < least * FRAGMENT_BYTES:
+        said.append(
+            "The lab asks for tiles in shared memory: the fragments are not loaded from there."
+        )
+    return said
 
 
 def _read(source: str | Path) -> tuple[str, str]:
@@ -273,7 +389,9 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
         try:
             trace = try_launch(built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes)
         except STOPPED as error:
-            return LabRun(kernel, stopped=explain_error(error, text, built.name))
+            return LabRun(kernel, stopped=explain_error(error, text, built.name, kernel.name))
+        except (ValueError, TypeError) as error:
+            return LabRun(kernel, stopped=explain_refusal(error, kernel.threads[0]))
         except errors.Unsupported as error:
             return LabRun(kernel, stopped=(str(error),))
         return LabRun(kernel, C, trace=trace)
@@ -316,6 +434,22 @@ def _verify(done: LabRun, golden: np.ndarray, A, B) -> tuple[LabRun, list[str]]:
     done = replace(done, errors=int(bad.sum()), max_relative_error=worst)
     if not bad.any():
         return done, []
-    wide = Product(A.astype(float), B.astype(float), np.zeros(golden.shape))
-    case = Case("", (), 2, wide.C, (), (), TOLERANCE / 20, np.abs(wide.C), wide)
-    return done, [f"{done.kernel.name}: {said}" for said in findings(case, done.C, SUSPECTS)]
+    return done, findings(_case(A, B, done.kernel), done.C, SUSPECTS)
+
+
+def _case(A, B, kernel: LabKernel) -> Case:
+    """The lab's product as a case of this kernel, with a tolerance within the lab's."""
+    (M, K), N = A.shape, B.shape[1]
+    wide = Product(A.astype(float), B.astype(float), np.zeros((M, N)))
+    return Case(
+        label=f"M={M}, K={K}, N={N}",
+        args=(A, B, poisoned((M, N)), np.int32(M), np.int32(K), np.int32(N)),
+        output=2,
+        expected=wide.C,
+        grid=kernel.grid(M, N),
+        block=kernel.threads,
+        tolerance=TOLERANCE / 20,
+        scale=np.abs(wide.A) @ np.abs(wide.B),
+        product=wide,
+        shared_bytes=kernel.shared_bytes,
+    )

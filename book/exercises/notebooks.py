@@ -22,6 +22,8 @@ INTRODUCTIONS = {
     "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
     "Bank conflicts and swizzles": "The same data, the same instructions, in places where nobody meets.",
     "Everything at once": "What a kernel needs beside its inner loop, and one kernel that is all yours.",
+    "Sums across threads": "Values that several threads or blocks add together: shuffles, reductions, atomics, and the digits of a sum.",
+    "The capstone": "One kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline along K.",
 }
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.exercises import check"
@@ -47,6 +49,9 @@ def cells(exercise: Exercise) -> list:
     goals = "".join(
         f" The goal: at most {g.limit:,} {g.words} at {g.case}." for g in exercise.goals
     )
+    if exercise.needs:
+        asked = "; ".join(dict.fromkeys(need.task for need in exercise.needs))
+        goals = f" The check counts that it is done this way: {asked}.{goals}"
     time = f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
     if exercise.is_kernel:
         language = "cuda"
@@ -56,9 +61,7 @@ def cells(exercise: Exercise) -> list:
         ]
     else:
         language = "python"
-        answer = {"count_wavefronts": "counts", "lane_map": "element"}.get(
-            exercise.name, "(B, M, S)"
-        )
+        answer = exercise.variable
         gap = "\n\n\n" if exercise.given.startswith("def") else "\n\n"
         work = [new_code_cell(f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})')]
     solution = f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
@@ -96,6 +99,20 @@ def notebook(part: str):
 
 
 PROGRESS = "# Exercises: your progress\n\nEvery exercise, with the minutes that it may take, in the order of the book."
+SAVING = (
+    "A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you "
+    "can download, and `load_progress` adds such a file to what has been passed here."
+)
+KEEPING = """\
+import tempfile
+from pathlib import Path
+
+from book.exercises import load_progress, save_progress
+
+kept = Path(tempfile.mkdtemp()) / "progress.json"  # choose a place of your own
+save_progress(kept)
+load_progress(kept)\
+"""
 LIST = """\
 from book.exercises import EXERCISES, progress
 
@@ -108,7 +125,8 @@ def progress():
     """The page that the reader's own work fills in."""
     made = new_notebook()
     passed = new_code_cell("progress()")
-    passed.metadata.tags = [EXCUSED]
+    keeping = new_code_cell(KEEPING)
+    passed.metadata.tags = keeping.metadata.tags = [EXCUSED]
     made.cells = [
         new_markdown_cell(PROGRESS),
         new_code_cell(LIST),
@@ -116,6 +134,8 @@ def progress():
             "Those that you have passed on this machine, in whichever notebook. Run the cell to see."
         ),
         passed,
+        new_markdown_cell(SAVING),
+        keeping,
     ]
     chapters.write_setup_cell(made)
     return made

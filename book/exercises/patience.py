@@ -1,46 +1,84 @@
-"""Stops a launch that does not end. A loop that never leaves runs on happily, and no barrier would notice."""
+"""Stops a launch that does not end. A loop that never leaves runs on happily, and no barrier would notice.
+
+What is limited is the processor's time, not the clock's: a busy machine makes nobody's kernel endless.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import signal
+import sys
 import threading
+import time
+
+LOOK = 0.1  # seconds between two looks at the processor's time, where there is no timer for it
 
 
 class DoesNotEnd(Exception):
     """The kernel was still running when its time was over. `ptx_line` is where it was then, or None."""
 
-    def __init__(self, seconds: float, ptx_line: int | None = None):
+    def __init__(self, seconds: float = 0, ptx_line: int | None = None):
         super().__init__(f"still running after {seconds:g} s")
         self.seconds, self.ptx_line = seconds, ptx_line
 
 
 @contextlib.contextmanager
 def time_limit(seconds: float):
-    """Raise DoesNotEnd in the body when it takes longer than this. Elsewhere than in the main thread, no limit."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(
-        signal, "setitimer"
-    ):
+    """Raise DoesNotEnd in the body when it takes longer than this, in seconds of the processor."""
+    main = threading.current_thread() is threading.main_thread()
+    with _by_timer(seconds) if main and hasattr(signal, "setitimer") else _by_watching(seconds):
         yield
-        return
 
+
+@contextlib.contextmanager
+def _by_timer(seconds: float):
     def stop(signum, frame):
         raise DoesNotEnd(seconds, _ptx_line(frame))
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+@contextlib.contextmanager
+def _by_watching(seconds: float):
+    """The same on Windows, and in other threads than the main one: a thread looks, and raises it in the body's."""
+    runner, done, found = threading.get_ident(), threading.Event(), []
+    began = time.process_time()
+
+    def watch():
+        while not done.wait(LOOK):
+            if time.process_time() - began > seconds:
+                found.append(_ptx_line(sys._current_frames().get(runner)))
+                raised = ctypes.py_object(DoesNotEnd)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(runner), raised)
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except DoesNotEnd as error:
+        error.__init__(seconds, found[0] if found else None)
+        raise
+    finally:
+        done.set()
+        watcher.join()
 
 
 def _ptx_line(frame) -> int | None:
     """The PTX line of the block of code that the emulator is running in this stack."""
     while frame is not None:
-        code = getattr(frame.f_locals.get("block"), "code", None)
-        if code:
-            return code[-1].line
+        block = frame.f_locals.get("block")
+        code = getattr(block, "code", None)
+        if code is not None:
+            last = code[-1] if code else getattr(block, "last", None)
+            if last is not None:
+                return last.line
         frame = frame.f_back
     return None

@@ -53,6 +53,21 @@ class Sample:
     kind: str
 
 
+@dataclass(frozen=True)
+class UnevenBarrier:
+    """A block whose threads did not all go through a barrier of the whole block equally often.
+
+    number: of the barrier; block: (x, y, z); times: (threads,) int, how often each thread went through
+    it. Barriers for a number of threads, and those that somebody only arrives at, are not counted.
+    A barrier does not wait for threads that have exited (PTX ISA 9.7.13.1), so the launch ran to its end
+    nonetheless; CUDA allows a barrier in conditional code only where all threads of the block take it.
+    """
+
+    number: int
+    block: tuple[int, int, int]
+    times: np.ndarray
+
+
 @dataclass
 class Row:
     """One PTX instruction, summed over the launch.
@@ -85,16 +100,18 @@ class Trace:
 
     instructions: Rows in PTX order. entry, grid, block: what was launched. blocks: how many blocks
     ran. counted: False when the launch was told not to count memory traffic. seconds: how long the
-    emulator took.
+    emulator took. uneven: the blocks whose threads did not go through a barrier equally often.
     """
 
     def __init__(
-        self, entry, grid, block, instructions, hazards, counted, blocks, seconds, buffers=()
-    ):
+        self, entry, grid, block, instructions, hazards, counted, blocks, seconds, buffers=(),
+        uneven=(),
+    ):  # fmt: skip
         self.entry, self.grid, self.block = entry, grid, block
         self.instructions: list[Row] = instructions
         self.counted, self.blocks, self.seconds = counted, blocks, seconds
         self._hazards = hazards
+        self.uneven: list[UnevenBarrier] = list(uneven)
         self._buffers: list[tuple[int, int, str]] = list(buffers)  # (start, end, name)
 
     @property

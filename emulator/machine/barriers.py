@@ -64,6 +64,9 @@ class BarrierState:
             return
         lanes = waiting & done[:, None]
         self._check_one_barrier(chunk, lanes)
+        for_all = (self.expected == 0) & (self.arrived == 0)
+        if (for_all & done).any():
+            chunk.passed_barrier(self.number, lanes & for_all[:, None])
         chunk.changes += 1
         if chunk.sanitizer is not None:
             chunk.sanitizer.barrier(self.number, lanes, done)

@@ -10,7 +10,7 @@ import numpy as np
 
 from emulator import sanitizer
 from emulator.counts.sectors import global_sectors
-from emulator.counts.trace import Sample
+from emulator.counts.trace import Sample, UnevenBarrier
 from emulator.counts.wavefronts import shared_wavefronts, shared_wavefronts_ideal
 from emulator.errors import ExecutionError
 from emulator.machine.cluster import REMOTE, ClusterShared, owners
@@ -73,6 +73,7 @@ class Chunk:
         self.runs = [[0, 0] for _ in code.blocks]  # executions of each block by warps, by threads
         self.groups: dict[int, Group] = {0: Group(self.alive, self.active)}
         self.barriers: dict = {}  # number -> barriers.BarrierState, while threads are at it
+        self.passed: dict[int, np.ndarray] = {}  # number -> how often each lane went through it
         self.queue, self.stalled = 0, 0
         self.group: Group = self.groups[0]
         if launch.report is not None:
@@ -254,10 +255,23 @@ class Chunk:
         row.samples.append(Sample(space, block, active.copy(), where, width, kind))
         row.room -= int(np.count_nonzero(active.reshape(-1, 32).any(axis=1)))
 
+    def passed_barrier(self, number: int, lanes: np.ndarray) -> None:
+        """These lanes, (B, T) bool, went through a barrier that is for all threads of their block."""
+        if number not in self.passed:
+            self.passed[number] = np.zeros((self.B, self.T), np.int32)
+        self.passed[number] += lanes
+
     def finish(self) -> None:
-        """Ends what is still under way, and adds what blocks and guards counted to the rows."""
+        """Ends what is still under way, adds what blocks and guards counted to the rows, and blocks that passed
+        barriers unevenly to the launch.
+        """
         for ending in self.endings:
             ending(self)
+        for number, times in self.passed.items():
+            times = times[:, : self.threads]
+            for block in np.flatnonzero((times != times[:, :1]).any(axis=1)).tolist():
+                where = tuple(self.blocks[block].tolist())
+                self.launch.uneven.append(UnevenBarrier(number, where, times[block].copy()))
         for block, (warps, threads) in zip(self.code.blocks, self.runs, strict=True):
             if not warps:
                 continue

@@ -43,6 +43,7 @@ class Barrier:
         if converged and simple and self.kind != "arrive" and number not in m.barriers:
             living = m.T if m.alive is None else 0
             if count in (0, living):
+                m.passed_barrier(number, m.lanes_of(group.mask))
                 if m.sanitizer is not None:
                     m.sanitizer.barrier(number, m.lanes_of(group.mask), np.ones(m.B, bool))
                 if self.kind == "red":

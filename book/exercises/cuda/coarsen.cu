@@ -18,21 +18,14 @@ extern "C" __global__ void coarsen(const float* A, const float* B, float* C,
         }
         __syncthreads();
 #ifdef SOLUTION
-#pragma unroll
-        for (int k = 0; k < TILE; k += 4) {
-            float b[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) b[j] = Bs[k + j][tx];
-#pragma unroll
-            for (int i = 0; i < TM; ++i) {
-                const float4 a = *reinterpret_cast<float4*>(&As[ty + 8 * i][k]);
-                sum[i] += a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];
-            }
+        for (int k = 0; k < TILE; ++k) {
+            const float b = Bs[k][tx];  // once, for all four outputs
+            for (int i = 0; i < TM; ++i) sum[i] += As[ty + 8 * i][k] * b;
         }
 #else
         // Your turn: the other three outputs of this thread (rows ty + 8, ty +
         // 16 and ty + 24 of the tile). Read each element of Bs once for all
-        // four; a float4 of As serves four steps of k.
+        // four.
         for (int k = 0; k < TILE; ++k) sum[0] += As[ty][k] * Bs[k][tx];
 #endif
         __syncthreads();

@@ -59,8 +59,32 @@ def test_other_names_are_the_reader_s_own(name, capsys):
     assert said(name, KERNEL, capsys) == f"✓ {name} compiles\n"
 
 
-def test_an_unknown_exercise_lists_what_there_is():
-    with pytest.raises(
-        ValueError, match=r"no exercise 'nonsense'; there are coalesce, place_barriers"
-    ):
-        cell.check("nonsense")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nonsense", "no exercise is called nonsense; there are first_guard, coalesce"),
+        ("coalesc", "no exercise is called coalesc; did you mean coalesce?"),
+        ("lab3", "run its %%kernel cell first"),
+        ("lab", "did you mean lab3?"),
+        (None, "in quotes"),
+        (["coalesce"], "in quotes"),
+    ],
+)
+def test_whatever_is_checked_is_answered_in_a_line(name, words, capsys):
+    cell.check(name)
+    told = capsys.readouterr().out
+    assert told.startswith("✗ ") and words in told and told.count("\n") == 1
+
+
+def test_a_check_after_a_failed_compile_says_so_and_the_older_kernel_is_gone(capsys):
+    text = 'extern "C" __global__ void rasterise(int* order, int m, int n) { order[0] = 0; }\n'
+    assert "✓" in said("rasterise", text, capsys)
+    assert "expected a" in said("rasterise", text.replace("0; }", "0 }"), capsys)
+    cell.check("rasterise")
+    assert "does not compile; mend it" in capsys.readouterr().out
+
+
+def test_warnings_of_the_compiler_are_shown_with_their_line(capsys):
+    told = said("mine", KERNEL.replace("= 1;", "= 1; __syncthreads;"), capsys)
+    assert told.startswith("✓ mine compiles\nmine.cu:2: warning: ")
+    assert "no effect" in told

@@ -20,10 +20,16 @@ WMMA+async GEMM (128x128)*(128x128):   not timed: on the emulator
 Verification (WMMA+smem vs shared-mem golden):
   Errors   : 16384 / 16384
   Max rel err: 1.000000
+  ✗ gemm_wmma_smem: Every element is 0: nothing was added up there.
+  The lab asks for tensor cores: 0 matrix multiplications of a warp
+    (wmma::mma_sync), where 512 are needed.
+  The lab asks for tiles in shared memory: the fragments are not loaded from
+    there.
 
 Verification (WMMA+async vs shared-mem golden):
   Errors   : 16384 / 16384
   Max rel err: 1.000000
+  ✗ gemm_wmma_async: Every element is 0: nothing was added up there.
 """
 
 

@@ -1,0 +1,240 @@
+"""What the emulator stopped at, and the hazards that it found, in words and in the lines of the reader's kernel."""
+
+from __future__ import annotations
+
+import re
+from textwrap import shorten
+
+import numpy as np
+
+from emulator import errors
+
+from .patience import DoesNotEnd
+from .signature import declared
+
+QUOTED = 76  # columns of a page
+STOPPED = (errors.ExecutionError, DoesNotEnd)
+
+# In order: the more special kind first.
+_STOPPED = {
+    DoesNotEnd: (
+        "it does not end, and was stopped",
+        "Which loop never leaves? Look at what its condition counts.",
+    ),
+    errors.OutOfBounds: ("out of bounds", ""),
+    errors.Misaligned: (
+        "misaligned",
+        "An access of 4, 8 or 16 bytes needs an address that is a multiple of 4, 8 or 16.",
+    ),
+    errors.BarrierDivergence: (
+        "a barrier that not all threads reach",
+        "Every thread of the block must come to the same __syncthreads().",
+    ),
+    errors.Deadlock: (
+        "it hangs, and was stopped",
+        "No warp can go on: each waits for what no other will do.",
+    ),
+    errors.Trap: ("it stopped itself (trap)", ""),
+}
+
+
+def quote(line: int, source: str, file: str = "") -> str:
+    """ "line 12: sum += As[ty][k];", as much of the statement as fits a page."""
+    lines = source.splitlines()
+    if not file.endswith(".cu") or not 1 <= line <= len(lines):
+        return f"{file} line {line}"
+    statement = lines[line - 1].strip()
+    for more in lines[line : line + 3]:
+        if statement.split("//")[0].rstrip().endswith((";", "{", "}", ")")):
+            break
+        statement += " " + more.strip()
+    return shorten(f"line {line}: {statement}", QUOTED, placeholder=" ...")
+
+
+def _quoted(frames, source: str, file: str) -> str | None:
+    """The line of `file` among these frames, which may begin in a header that it called; None if there is none."""
+    line = next((n for name, n in frames if name == file), None)
+    return quote(line, source, file) if line else None
+
+
+def explain_error(
+    error: Exception, source: str, file: str, kernel: str | None = None
+) -> tuple[str, ...]:
+    """Headline and lines for what the emulator stopped at, in the lines of `file`.
+
+    kernel: its name, where the file is called otherwise.
+    """
+    headline, why = next(
+        (words for kind, words in _STOPPED.items() if isinstance(error, kind)),
+        ("the emulator stopped it", ""),
+    )
+    frames = getattr(error, "frames", {})
+
+    def at(ptx_line) -> str | None:
+        return _quoted(frames.get(ptx_line, ()), source, file)
+
+    here = at(error.ptx_line) if error.ptx_line else None
+    if here is None and error.ptx_line and isinstance(error, DoesNotEnd):
+        # A loop with nothing left in it is a branch of no source line: what stands before it is nearest.
+        lines = sorted((n for n in frames if n <= error.ptx_line), reverse=True)
+        here = next(filter(None, map(at, lines)), None)
+    said = [here] if here else []
+    if getattr(error, "block", None) is not None:
+        thread = f", thread {error.thread}" if error.thread is not None else ""
+        name = kernel or file.removesuffix(".cu")
+        message = _in_words(str(error).splitlines()[0], source, name)
+        said.append(f"block {error.block}{thread}: {message}")
+    for text in getattr(error, "waiting", [])[:4]:
+        who, _, where = text.partition(": ")
+        number = re.match(r"PTX line (\d+)", where)
+        line = at(int(number[1])) if number else None
+        said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
+    return (headline, *said, *([why] if why else []))
+
+
+def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:
+    """Headline and lines for a launch that was refused before it began: `threads` per block, shared memory, types."""
+    text = str(error).splitlines()[0].rstrip(".")
+    if "__launch_bounds__" in text:
+        return (
+            "it cannot be launched",
+            f"__launch_bounds__ promises fewer threads per block than the {threads} that are launched.",
+            f"Leave it out, or write __launch_bounds__({threads}).",
+        )
+    return ("it cannot be launched", f"{text}.")
+
+
+def parameter_name(number: int, source: str, kernel: str) -> str:
+    """What the kernel calls this parameter, else "argument 2"."""
+    names = declared(source, kernel) or []
+    return names[number].name if number < len(names) else f"argument {number}"
+
+
+def _in_words(message: str, source: str, kernel: str) -> str:
+    """The emulator's message without addresses, and with "C" for "argument 2"."""
+    for old, new in (
+        (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
+        (r" at address 0x[0-9a-f]+:", ","),
+        (r", 0 bytes past", ", just past"),
+    ):
+        message = re.sub(old, new, message)
+    return re.sub(r"\bargument (\d+)", lambda m: parameter_name(int(m[1]), source, kernel), message)
+
+
+# Kind of hazard: headline, and what the later access (its line first) did to the earlier one.
+_HAZARDS = {
+    "read-after-write": (
+        "a race",
+        "reads what another thread has just written, and nothing made it wait",
+    ),
+    "write-after-read": ("a race", "overwrites what another thread may still be reading"),
+    "write-after-write": ("a race", "writes where another thread has just written"),
+    "uninitialised-read": (
+        "a read of shared memory that nobody has written",
+        "reads a place that no thread has filled: a thread with nothing to load must store a 0 there, "
+        "and one that has returned stores nothing",
+    ),
+    "unfinished-copy": (
+        "a race with a copy",
+        "touches what an asynchronous copy has not finished writing",
+    ),
+    "uninitialised-register": (
+        "a variable that was never given a value",
+        "uses a variable that was never given a value; a sum begins with 0, an accumulator fragment "
+        "with wmma::fill_fragment",
+    ),
+    "global-race": ("a race on global memory", ""),
+}
+_BETWEEN_BLOCKS = (
+    "touches what a thread of another block reads or writes; blocks run in any order, so which of them comes "
+    "first is left to chance"
+)
+_WITHIN_BLOCK = (
+    "touches what another thread of its block reads or writes, and no barrier stands between"
+)
+
+
+def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
+    """Headline, then each pair of source lines that race, once, in the lines of `file`."""
+    headline, said = "", []
+    for hazard in trace.hazards:
+        words, did = _HAZARDS.get(hazard.kind, ("a race", hazard.kind.replace("-", " ")))
+        headline = headline or words
+        first = _quoted(hazard.frames, source, file)
+        second = _quoted(hazard.other_frames, source, file)
+        if hazard.kind == "global-race":
+            did = _BETWEEN_BLOCKS if " of block " in hazard.message else _WITHIN_BLOCK
+        elif hazard.kind == "uninitialised-read":
+            name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
+            did = did.replace("a place", f"a place{name}")
+            if not _fills_shared_memory(trace):
+                did = "reads shared memory, and nothing in this kernel writes to it"
+        if first is None:
+            first, second = second, None
+        if hazard.kind == "uninitialised-register" and second is not None:
+            first, second = second, None  # where the variable is first read tells more
+        text = [first] if first else []
+        text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
+        if text not in said:
+            said.append(text)
+    return (headline, *(line for text in said[:3] for line in text))
+
+
+def _fills_shared_memory(trace) -> bool:
+    return any(
+        row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red"))
+        for row in trace.instructions
+    )
+
+
+_ALL_LANES = (" -1", " 0xffffffff", " 4294967295")  # a membermask
+
+
+def absent_lanes(trace) -> list:
+    """The shuffles that name all 32 lanes, and that some lanes of a warp do not come to."""
+    texts = [row.text.rstrip("; ") for row in trace.instructions if row.opcode.startswith("mov")]
+    sets = [text.split()[1].rstrip(",") for text in texts if text.endswith(_ALL_LANES)]
+    return [
+        row
+        for row in trace.rows("shfl.sync")
+        if row.text.rstrip("; ").endswith((*_ALL_LANES, *(f" {name}" for name in sets)))
+        and row.threads < 32 * row.warps
+    ]
+
+
+def explain_absent(trace, source: str, file: str) -> tuple[str, ...]:
+    """Headline and lines for shuffles with lanes that are not there."""
+    lines = [_quoted(row.frames, source, file) for row in absent_lanes(trace)]
+    return (
+        "a shuffle that not all lanes reach",
+        *dict.fromkeys(filter(None, lines)),
+        "The mask 0xffffffff names all 32 lanes of the warp, so all of them must make the call: no return and no "
+        "`if` before it that only some lanes take. What an absent lane would have given is undefined.",
+    )
+
+
+def explain_uneven(trace, source: str, file: str) -> tuple[str, ...]:
+    """Headline and lines for barriers that some threads of a block passed more often than others."""
+    uneven = trace.uneven[0]
+    times = np.asarray(uneven.times)
+    few, often = int(times.argmin()), int(times.argmax())
+    lines = []
+    threads = len(times) * trace.blocks
+    for row in trace.rows("bar"):
+        if "warp" not in row.opcode and row.threads % threads:
+            line = _quoted(row.frames, source, file)
+            if line and line not in lines:
+                lines.append(line)
+    return (
+        "a barrier that not all threads reach",
+        *lines[:2],
+        f"block {uneven.block}: thread {_thread(few, trace.block)} comes to barriers {times[few]} times, "
+        f"thread {_thread(often, trace.block)} {times[often]} times, and then returns",
+        "Every thread of the block must come to each __syncthreads(), those beyond the edge too: no return and "
+        "no `if` before or around it that only some threads take.",
+    )
+
+
+def _thread(number: int, block) -> tuple[int, int, int]:
+    x, y, _ = (*block, 1, 1)[:3]
+    return number % x, number // x % y, number // (x * y)

@@ -1,0 +1,366 @@
+"""The launches of the first steps and of the capstone, and the outputs that their usual mistakes give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .answers import a_element
+from .cases import ceil_div, poisoned, product
+from .exercise import Case
+
+EPSILON = 2.0**-23
+
+
+def axpy(rng) -> tuple[Case, ...]:
+    """y = a * x + y: blocks of 128."""
+    cases = []
+    for n in (512, 1000, 1, int(rng.integers(2, 3000))):
+        x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
+        a = np.float32(rng.uniform(2, 3))
+        cases.append(
+            Case(
+                f"n={n}", (x, y, np.int32(n), a), 1, a * x.astype(float) + y, (ceil_div(n, 128),), (128,),
+                tolerance=2 * EPSILON, scale=np.abs(a * x) + np.abs(y),
+                special="the last block has threads without an element" if n % 128 else "",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+AXPY_SUSPECTS = {
+    "The old y is not added": lambda case: case.args[3] * case.args[0],
+    "x is not multiplied by a": lambda case: case.args[0] + case.args[1],
+    "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
+    "Nothing is changed: y is what it was": lambda case: case.args[1].astype(float),
+    "Only the first block's elements are changed: i must count on from block to block": lambda case: (
+        np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
+    ),
+    "The last element is left out": lambda case: np.where(
+        np.arange(len(case.expected)) < len(case.expected) - 1, case.expected, case.args[1]
+    ),
+}
+
+
+def row_sums_of_tiles(rng) -> tuple[Case, ...]:
+    """Sums of the rows of X, 16 rows per block, for any M and K."""
+    sizes = (32, 48), (20, 48), (32, 41), (1, 1), tuple(map(int, rng.integers((1, 1), (60, 130))))
+    return tuple(
+        _sums(
+            rng.standard_normal((M, K)).astype(np.float32), (ceil_div(M, 16),), (16, 16), (np.int32(M), np.int32(K)),
+            f"M={M}, K={K}",
+            " and ".join(f"{name}={n} is no multiple of 16" for name, n in (("M", M), ("K", K)) if n % 16),
+        )
+        for M, K in sizes
+    )  # fmt: skip
+
+
+def _sums(x, grid, block, sizes, label, special="") -> Case:
+    """y = the sum of each row of x."""
+    wide = x.astype(float)
+    return Case(
+        label, (x, poisoned((len(x),)), *sizes), 1, wide.sum(1), grid, block,
+        tolerance=(x.shape[1] + 4) * EPSILON, scale=np.abs(wide).sum(1), special=special,
+    )  # fmt: skip
+
+
+def _one_row(change):
+    """A suspect from what would be summed of each row of x."""
+    return lambda case: change(case.args[0].astype(float))
+
+
+ROW_SUSPECTS = {
+    "Only the first 16 columns are summed": _one_row(lambda x: x[:, :16].sum(1)),
+    "The last K % 16 columns are left out": _one_row(
+        lambda x: x[:, : x.shape[1] // 16 * 16].sum(1)
+    ),
+    "Only the last tile of 16 columns is summed": _one_row(
+        lambda x: x[:, (x.shape[1] - 1) // 16 * 16 :].sum(1)
+    ),
+    "Only the first column of each tile is summed": _one_row(lambda x: x[:, ::16].sum(1)),
+    "The first tile is summed in every turn": _one_row(
+        lambda x: x[:, :16].sum(1) * ceil_div(x.shape[1], 16)
+    ),
+    "A tile is summed twice, and the one after it not at all": _one_row(
+        lambda x: x[:, np.arange(x.shape[1]) // 32 * 32 + np.arange(x.shape[1]) % 16].sum(1)
+    ),
+}
+
+
+def pieces(size: int, block: int, counts=(512, 1000, 31, 257)):
+    """Launches for a kernel that sums pieces of so many neighbouring floats; a piece at the end may be short."""
+
+    def cases(rng) -> tuple[Case, ...]:
+        made = []
+        for n in (*counts, int(rng.integers(2, 2000))):
+            x = rng.standard_normal(n).astype(np.float32)
+            starts = np.arange(0, n, size)
+            wide = x.astype(float)
+            made.append(
+                Case(
+                    f"n={n}", (x, poisoned((len(starts),)), np.int32(n)), 1, np.add.reduceat(wide, starts),
+                    (ceil_div(n, block),), (block,), tolerance=(size + 4) * EPSILON,
+                    scale=np.add.reduceat(np.abs(wide), starts),
+                    special=f"n={n} is no multiple of {size}" if n % size else "",
+                )
+            )  # fmt: skip
+        return tuple(made)
+
+    return cases
+
+
+def _of_pieces(size: int, pick):
+    """A suspect from which of the `size` places of each piece are summed, how often: (size,) weights."""
+
+    def guess(case):
+        x = case.args[0].astype(float)
+        padded = np.zeros(ceil_div(len(x), size) * size)
+        padded[: len(x)] = x
+        return padded.reshape(-1, size) @ np.asarray(pick(np.arange(size)), float)
+
+    return guess
+
+
+def piece_suspects(size: int) -> dict:
+    """What is summed of a piece when a step is left out, or taken twice."""
+    steps = [1 << i for i in range(size.bit_length() - 1)]
+    found = {
+        "Only the first of the values is there: nothing is added": _of_pieces(
+            size, lambda t: t == 0
+        )
+    }
+    for step in steps:
+        found[
+            f"The step over a distance of {step} is missing: half of the values are never added"
+        ] = _of_pieces(size, lambda t, step=step: t & step == 0)
+    found[
+        "Every step adds the thread's own value once more: the values of higher lanes never come down"
+    ] = _of_pieces(size, lambda t: np.where(t == 0, size, 0))
+    found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
+    found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
+    found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
+        size, lambda t: [_choose(len(steps), int(i)) for i in t]
+    )
+    found[f"The distance stays {size // 2} in every step"] = _of_pieces(
+        size, lambda t: np.where(t == 0, 1, np.where(t == size // 2, len(steps), 0))
+    )
+    return found
+
+
+def _choose(n: int, k: int) -> int:
+    from math import comb
+
+    return comb(n, k)
+
+
+def slices_of_k(rng) -> tuple[Case, ...]:
+    """Products that add to a C of zeros, with four blocks along z for each tile."""
+    sizes = (
+        (32, 48, 64), (33, 17, 41), (16, 16, 3), tuple(map(int, rng.integers((1, 1, 1), (60, 60, 90)))),
+    )  # fmt: skip
+    cases = []
+    for size in sizes:
+        case = product(rng, size, (16, 16), (16, 16))
+        args = list(case.args)
+        args[2] = np.zeros_like(args[2])
+        special = case.special or (
+            "there are fewer terms than blocks along z" if size[2] < 4 else ""
+        )
+        cases.append(replace(case, args=tuple(args), grid=(*case.grid, 4), special=special))
+    return tuple(cases)
+
+
+SLICE_SUSPECTS = {
+    **{
+        f"Only the terms of blockIdx.z = {z} arrive": (
+            lambda case, z=z: case.product.A[:, z::4] @ case.product.B[z::4]
+        )
+        for z in range(4)
+    },
+    "Every block along z sums all of K, so everything is added four times": lambda case: (
+        4 * case.expected
+    ),
+}
+
+
+def reversals(rng) -> tuple[Case, ...]:
+    """x reversed in place."""
+    cases = []
+    for n in (512, 1000, 129, 1, 2, int(rng.integers(3, 2000))):
+        x = rng.standard_normal(n).astype(np.float32)
+        cases.append(
+            Case(
+                f"n={n}", (x, np.int32(n)), 0, x[::-1].copy(), (ceil_div(n, 128),), (128,),
+                special="n is odd: the middle element has no partner" if n % 2 else
+                "the last block has threads without an element" if n % 128 else "",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+REVERSAL_SUSPECTS = {
+    "Nothing has moved: each pair is swapped twice, or not at all": lambda case: case.args[0],
+    "One half overwrites the other, whose values are lost: a swap keeps one of the two aside": lambda case: (
+        np.where(
+            np.arange(len(case.expected)) < len(case.expected) // 2, case.expected, case.args[0]
+        )
+    ),
+}
+
+
+def dot_products(rng) -> tuple[Case, ...]:
+    """Row-wise dot products of halves, to the accuracy of a float sum."""
+    sizes = (64, 256), (70, 1000), (3, 5), tuple(map(int, rng.integers((1, 100), (130, 600))))
+    cases = []
+    for M, K in sizes:
+        A, B = (rng.uniform(0.5, 1.5, (M, K)).astype(np.float16) for _ in range(2))
+        wide = A.astype(float) * B.astype(float)
+        cases.append(
+            Case(
+                f"M={M}, K={K}", (A, B, poisoned((M,)), np.int32(M), np.int32(K)), 2, wide.sum(1),
+                (ceil_div(M, 64),), (64,), tolerance=3 * K**0.5 * EPSILON, scale=wide.sum(1),
+                special="" if M % 64 == 0 else f"M={M} is no multiple of 64",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
+    """The sums with products, sums or both rounded to half, one term after the other."""
+
+    def guess(case):
+        A, B = case.args[0], case.args[1]
+        kind = np.float16 if sums_in_half else np.float32
+        total = np.zeros(len(A), kind)
+        for a, b in zip(A.T, B.T, strict=True):
+            term = a * b if products_in_half else a.astype(np.float32) * b.astype(np.float32)
+            if fused:
+                total = (total.astype(float) + a.astype(float) * b.astype(float)).astype(kind)
+            else:
+                total = (
+                    total + term.astype(kind) if sums_in_half else total + term.astype(np.float32)
+                )
+        return total.astype(float)
+
+    return guess
+
+
+PRECISION_SUSPECTS = {
+    "Products and sums are both rounded to half: 11 significant bits": _in_half(True, True),
+    "The sum is kept in half (fused multiply-add): each step rounds it to 11 significant bits": (
+        _in_half(False, True, fused=True)
+    ),
+    "The sum is kept in half: each step rounds it to 11 significant bits": _in_half(False, True),
+    "Each product is rounded to half before it is added": _in_half(True, False),
+    "The sum is rounded to half at its end": lambda case: case.expected.astype(np.float16).astype(float),
+}  # fmt: skip
+
+
+def _tile(rng, rows: int, K: int) -> np.ndarray:
+    return rng.standard_normal((rows, K)).astype(np.float16)
+
+
+def tiles(shape, rearrange, dtype=np.float16):
+    """Launches for the first 32 columns of a (16, K) matrix of halves; `rearrange` gives the output."""
+
+    def cases(rng) -> tuple[Case, ...]:
+        made = []
+        for K in (32, 96, 32 * int(rng.integers(2, 9))):
+            A = _tile(rng, 16, K)
+            made.append(
+                Case(
+                    f"K={K}", (A, poisoned(shape, dtype), np.int32(K)), 1,
+                    np.ascontiguousarray(rearrange(A[:, :32])), (1,), (32,),
+                    special="the rows lie further apart than the tile is wide" if K > 32 else "",
+                )
+            )  # fmt: skip
+        return tuple(made)
+
+    return cases
+
+
+def by_chunks(tile) -> np.ndarray:
+    """(4, 16, 8): the tile's columns of chunks."""
+    return tile.reshape(16, 4, 8).swapaxes(0, 1)
+
+
+def fragments(tile, order=(0, 1, 2, 3), chunk=lambda row, c: c) -> np.ndarray:
+    """(2, 32, 4) int32: what each lane's registers hold of the two 16 x 16 halves, by PTX's lane map.
+
+    order: which register's matrix stands in each; chunk: which chunk is read in place of another.
+    """
+    halves = np.zeros((2, 32, 8), np.float16)
+    for step in range(2):
+        for lane in range(32):
+            for half in range(8):
+                row, col = a_element(lane, 2 * order[half // 2] + half % 2)
+                which = chunk(row, 2 * step + col // 8)
+                halves[step, lane, half] = tile[row, 8 * which + col % 8]
+    return halves.view(np.int32)
+
+
+def _of_tile(**how):
+    return lambda case: fragments(case.args[0][:, :32], **how)
+
+
+FRAGMENT_SUSPECTS = {
+    "Registers 1 and 2 are the other way round: matrices 0 and 1 are rows 0-7 and 8-15 of one chunk": (
+        _of_tile(order=(0, 2, 1, 3))
+    ),
+    "The chunk is read where it would lie without the swizzle": _of_tile(
+        chunk=lambda row, c: c ^ row // 2 % 4
+    ),
+    "Both steps read the first 16 columns": _of_tile(chunk=lambda row, c: c % 2),
+    "The two chunks of a step are the other way round": _of_tile(chunk=lambda row, c: c ^ 1),
+    "Step 1 begins one chunk after step 0, not two": _of_tile(
+        chunk=lambda row, c: c if c < 2 else c - 1
+    ),
+    "Each register holds matrix 0: all lanes point at the rows of one matrix": _of_tile(
+        order=(0, 0, 0, 0)
+    ),
+}
+
+
+def transposed_products(sizes, one_tile: bool):
+    """Launches `(A, Bt, C[, M, N], K)` with B given column by column; of one tile, only the first 32 terms are wanted."""
+
+    def cases(rng) -> tuple[Case, ...]:
+        drawn = (16, 16, 32 * int(rng.integers(2, 6))) if one_tile else (
+            *(16 * rng.integers(1, 4, 2)).tolist(), 32 * int(rng.integers(3, 8))
+        )  # fmt: skip
+        made = []
+        for M, N, K in (*sizes, drawn):
+            case = product(rng, (M, N, 32 if one_tile else K), (16, 16), (32,), dtype=np.float16)
+            A, Bt = case.args[0], np.ascontiguousarray(case.args[1].T)
+            if one_tile:  # what lies beyond the tile belongs to the tiles that follow
+                A, Bt = (np.hstack([x, _tile(rng, 16, K - 32)]) for x in (A, Bt))
+            wanted = [np.int32(n) for n in ((K,) if one_tile else (M, N, K))]
+            special = "K is more than a tile" if K > 32 else ""
+            label = f"K={K}" if one_tile else f"M={M}, N={N}, K={K}"
+            made.append(
+                replace(case, label=label, args=(A, Bt, case.args[2], *wanted), special=special)
+            )
+        return tuple(made)
+
+    return cases
+
+
+def _b_halves(case, swap) -> np.ndarray:
+    """The product if mma gets other registers of B: swap(k, n) gives where each element is taken from."""
+    B = case.product.B
+    k, n = np.indices(B.shape)
+    return case.product.A @ B[swap(k, n)]
+
+
+B_SUSPECTS = {
+    "b[0] and b[1] are taken for one half of C: they are columns 0-7 and 8-15 of B, at the same k": (
+        lambda case: _b_halves(case, lambda k, n: (k // 16 * 16 + n // 8 * 8 + k % 8, k % 16 // 8 * 8 + n % 8))
+    ),
+    "The two halves of C are the other way round": lambda case: case.expected[:, np.arange(16) ^ 8],
+    "Both halves of C are columns 0-7": lambda case: case.expected[:, np.arange(16) % 8],
+    "b[0] and b[2] are swapped: terms 0-7 of each 16 of k go with terms 8-15": lambda case: _b_halves(
+        case, lambda k, n: (k ^ 8, n)
+    ),
+    "Only columns 0-7 of C are summed": lambda case: np.where(np.arange(16) < 8, case.expected, 0),
+}  # fmt: skip
