@@ -118,7 +118,7 @@ format: $(READY)  ## put Python, CUDA and, with Node.js, JavaScript into the pro
 	@$(CLANG_FORMAT) -i $(CUDA)
 	@if command -v npx >/dev/null; then $(PRETTIER) --log-level warn --write figures/js; fi
 
-setup-cells: $(READY)  ## put the set-up cell, with the address in _config.yml, into every chapter
+setup-cells: $(READY)  ## put the current set-up cell into every chapter
 	@$(PY) -m book.chapters setup
 
 clean:  ## remove the rendered book and the caches, but not .venv
