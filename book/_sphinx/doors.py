@@ -2,7 +2,7 @@
 
 The links to the repository and to Colab and Binder, from the address that the build was given (`book/address.py`; none
 without one); the edition in the footer; the description and picture that other sites show; the list of pages for search
-engines; the page for an address that does not exist.
+engines; the page for an address that does not exist; and that what scrolls can be scrolled without a mouse.
 """
 
 import html
@@ -114,8 +114,10 @@ NOT_FOUND = """\
 <title>Not found · {title}</title>
 <link rel="icon" href="{base}_static/favicon.svg" />
 <style>
-:root {{ color-scheme: light dark; }}
+html {{ color-scheme: light dark; background: #fff; color: #222; }}
 body {{ font: 1.1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 15vh auto; padding: 0 1rem; }}
+a {{ color: #0a5c91; }}
+@media (prefers-color-scheme: dark) {{ html {{ background: #14181e; color: #ddd; }} a {{ color: #8cc4ee; }} }}
 </style>
 </head>
 <body>
@@ -159,6 +161,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
+    app.add_js_file("reach.js", loading_method="defer")
     app.connect("config-inited", configure)
     app.connect("html-page-context", launch, priority=502)  # after the theme's own buttons
     app.connect("html-page-context", describe)
