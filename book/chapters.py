@@ -19,35 +19,46 @@ from book import plumbing
 ROOT = Path(__file__).resolve().parent.parent
 SETUP_TAG = "setup"
 
-# In Colab the repository is not there yet, so this cell can import nothing of it.
-SETUP_CELL = """\
-# Set-up, the same in every chapter. In Colab it fetches the book; elsewhere it finds it.
+# In Colab the repository is not there yet, so this cell can import nothing of it. Its notebook cannot know the
+# repository's address: the build writes it into published and downloaded notebooks (`addressed`).
+NO_ADDRESS = 'os.environ.get("GEMM_REPOSITORY") or ""'
+SETUP_CELL = f"""\
+# Set-up, the same in every chapter: it finds the book or, in Colab, fetches it.
+import os
 import sys
 from pathlib import Path
 
-colab = "google.colab" in sys.modules
-here = Path("/content/{name}") if colab else Path.cwd()
-if colab and not here.exists():
-    !git clone --quiet --depth 1 {url} {{here}}
-    !pip install --quiet -r {{here}}/requirements-colab.txt
-root = next(p for p in [here, *here.parents] if (p / "_config.yml").exists())
+address = {NO_ADDRESS}
+here = Path.cwd()
+places = [here, *here.parents, here / "gemm-ladder"]
+root = next((p for p in places if (p / "book/chapters.py").exists()), None)
+if root is None and address and "google.colab" in sys.modules:
+    root = places[-1]
+    !git clone --quiet --depth 1 {{address}} {{root}}
+    !pip install --quiet -r {{root}}/requirements-colab.txt
+if root is None or not root.exists():
+    clone = f"git clone {{address}}" if address else "clone its repository"
+    error = Exception(f"This notebook runs inside its book: {{clone}}, then make lab.")
+    error._render_traceback_ = lambda: [str(error)]  # one line, no traceback
+    raise error
 sys.path.insert(0, str(root))\
 """
 
 
-def repository_url() -> str:
-    """The repository's public address, as `_config.yml` has it: its one place."""
-    config = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    found = re.search(r"^repository:\s*\n(?:\s+.*\n)*?\s+url:\s*(\S+)", config, re.MULTILINE)
-    if found is None:
-        raise ValueError("_config.yml names no repository url")
-    return found.group(1)
-
-
 def setup_cell() -> str:
-    """The source of the set-up cell, for the address in `_config.yml`."""
-    url = repository_url()
-    return SETUP_CELL.format(url=url, name=url.rstrip("/").rsplit("/", 1)[-1])
+    """The source of the set-up cell, in a notebook that knows no address."""
+    return SETUP_CELL
+
+
+def addressed(notebook: str, repository: str) -> str:
+    """The text of a notebook file, its set-up cell told the repository's address (https://host/owner/name).
+
+    The set-up cell then fetches the book in Colab without being told anything. All else stays as it is, to the byte.
+    """
+    import json
+
+    known = NO_ADDRESS.removesuffix('""') + json.dumps(repository)
+    return notebook.replace(json.dumps(NO_ADDRESS)[1:-1], json.dumps(known)[1:-1])
 
 
 def paths() -> list[Path]:
@@ -66,7 +77,7 @@ def write_setup_cell(notebook) -> None:
     import nbformat
 
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    if code and (has_tag(code[0], SETUP_TAG) or "_config.yml" in code[0].source):
+    if code and (has_tag(code[0], SETUP_TAG) or "sys.path.insert(0, str(root))" in code[0].source):
         cell = code[0]
     else:
         cell = nbformat.v4.new_code_cell()

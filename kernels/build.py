@@ -29,7 +29,8 @@ from .nvrtc import compiler
 from .rereads import rereads
 from .rungs import FOLDER, RUNGS, Rung
 
-DEFAULT_ARCH = 80
+# What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do.
+DEFAULT_ARCH = int(os.environ.get("GEMM_ARCH") or 80)
 TRIES = 5
 CACHE_FORMAT = 5
 CACHE_ENTRIES = 4000

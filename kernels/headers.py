@@ -51,22 +51,31 @@ def version_of(folders: tuple[Path, ...]) -> tuple[int, int]:
 
 @lru_cache
 def include_folders(nvrtc: tuple[int, int]) -> tuple[Path, ...]:
-    """Folders for `-I` that hold every header a rung includes, of the CUDA version nearest to this
-    NVRTC's.
+    """Folders for `-I` that hold every header a rung includes, of this NVRTC's major version and the
+    nearest minor one.
 
-    FileNotFoundError says which packages to install when no place has them all.
+    FileNotFoundError says which packages to install when no place has them all. Headers of another
+    major version are not taken: they may compile, and mean something else.
     """
-    candidates = []
+    candidates, others = [], set()
     for folders in [*_wheels(), *_toolkits()]:
         present = tuple(folder for folder in folders if folder.is_dir())
         missing = [name for name in NEEDED if not any((f / name).exists() for f in present)]
         if present and not missing:
-            candidates.append(present)
+            version = _version(present)
+            if version[0] in (nvrtc[0], 0):  # 0: headers that do not say
+                candidates.append(present)
+            else:
+                others.add(version)
     if not candidates:
         major, suffix = nvrtc[0], "" if nvrtc[0] >= 13 else f"-cu{nvrtc[0]}"
         crt = "crt" if major >= 13 else "nvcc"
         names = " ".join(f"nvidia-cuda-{part}{suffix}" for part in ("runtime", "cccl", crt))
-        raise FileNotFoundError(f"no CUDA headers found: pip install {names} (or set CUDA_HOME)")
+        found = ", ".join(f"{major}.{minor}" for major, minor in sorted(others))
+        raise FileNotFoundError(
+            f"no CUDA {nvrtc[0]} headers found: pip install {names} (or set CUDA_HOME)"
+            + (f"; those of CUDA {found} are not this compiler's" if found else "")
+        )
     return min(candidates, key=lambda folders: _distance(version_of(folders), nvrtc))
 
 

@@ -1,10 +1,12 @@
-"""Every chapter begins with the one set-up cell, made for the address in `_config.yml`."""
+"""Every chapter begins with the one set-up cell, which names no address until a build writes it there."""
 
+import json
 import re
+import sys
+import types
 
 import nbformat
 import pytest
-import yaml
 
 from book import chapters
 
@@ -24,22 +26,10 @@ def test_every_chapter_begins_with_the_set_up_cell(notebooks):
     assert not wrong, f"run `make setup-cells`: {wrong}"
 
 
-def test_the_address_is_the_one_in_the_config():
-    config = yaml.safe_load((chapters.ROOT / "_config.yml").read_text(encoding="utf-8"))
-    url = config["repository"]["url"]
-    assert chapters.repository_url() == url
-    assert f"git clone --quiet --depth 1 {url} " in chapters.setup_cell()
-
-
-def test_the_address_stands_nowhere_else(notebooks):
-    url = chapters.repository_url()
-    places = [chapters.ROOT / "README.md", chapters.ROOT / "CONTRIBUTING.md"]
-    places += (chapters.ROOT / "book").glob("*.md")
-    for place in places:
-        assert url not in place.read_text(encoding="utf-8"), place.name
-    for name, notebook in notebooks.items():
-        cells = [c for c in notebook.cells if c is not first_code_cell(notebook)]
-        assert not any(url in cell.source for cell in cells), name
+def test_no_file_names_an_address(notebooks):
+    named = re.compile(r"github\.com/[\w.-]+/gemm-ladder|\bOWNER/", re.IGNORECASE)
+    places = [chapters.ROOT / "_config.yml", *chapters.ROOT.glob("*.md"), *chapters.paths()]
+    assert [p.name for p in places if named.search(p.read_text(encoding="utf-8"))] == []
 
 
 def test_colab_installs_small_wheels_only():
@@ -53,7 +43,7 @@ def test_colab_installs_small_wheels_only():
 
 def test_an_older_set_up_cell_is_replaced():
     notebook = nbformat.v4.new_notebook()
-    old = nbformat.v4.new_code_cell("root = '_config.yml'", metadata={"tags": ["setup"]})
+    old = nbformat.v4.new_code_cell("root = 1", metadata={"tags": ["setup"]})
     other = nbformat.v4.new_code_cell("print(1)")
     notebook.cells = [nbformat.v4.new_markdown_cell("# Title"), old, other]
     chapters.write_setup_cell(notebook)
@@ -67,11 +57,84 @@ def test_a_chapter_without_one_gets_it_after_its_title():
     assert [c.source for c in notebook.cells] == ["# Title", chapters.setup_cell(), "1"]
 
 
+def run_cell(source: str, shell=lambda command: None) -> dict:
+    """The cell's names after it ran; `shell` is called with the commands that it gives."""
+    python = re.sub(r"^(\s+)!(.*)$", r"\1shell(f'\2')", source, flags=re.MULTILINE)
+    names = {"shell": shell}
+    exec(compile(python, "setup", "exec"), names)
+    return names
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """A folder outside any clone, and no address in the environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [])
+    monkeypatch.delenv("GEMM_REPOSITORY", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def colab(nowhere, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    return nowhere
+
+
 @pytest.mark.parametrize("deep", ["", "book", "book/_static"])
 def test_the_cell_finds_the_repository_from_inside(deep, monkeypatch):
     monkeypatch.chdir(chapters.ROOT / deep)
     monkeypatch.setattr("sys.path", [])
-    plain = re.sub(r"^(\s+)!.*$", r"\1pass", chapters.setup_cell(), flags=re.MULTILINE)
-    names = {}
-    exec(compile(plain, "setup", "exec"), names)
-    assert names["root"] == chapters.ROOT
+    assert run_cell(chapters.setup_cell())["root"] == chapters.ROOT
+
+
+def test_outside_a_clone_it_says_in_one_line_what_to_do(nowhere):
+    with pytest.raises(Exception, match=r"clone its repository, then make lab") as raised:
+        run_cell(chapters.setup_cell())
+    assert raised.value._render_traceback_() == [str(raised.value)]
+    assert "\n" not in str(raised.value)
+
+
+def test_outside_colab_it_fetches_nothing_but_names_the_address(nowhere, monkeypatch):
+    monkeypatch.setenv("GEMM_REPOSITORY", "https://github.com/jane/ladder")
+    with pytest.raises(Exception, match=r"git clone https://github.com/jane/ladder, then make lab"):
+        run_cell(chapters.setup_cell(), shell=pytest.fail)
+
+
+def test_in_colab_a_published_notebook_fetches_its_book_from_the_address_in_it(colab):
+    commands = []
+
+    def shell(command):
+        commands.append(command)
+        if command.startswith("git clone"):
+            (colab / "gemm-ladder").mkdir()
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(chapters.setup_cell())])
+    text = chapters.addressed(nbformat.writes(notebook), "https://github.com/jane/ladder")
+    cell = nbformat.reads(text, as_version=4).cells[0]
+    names = run_cell(cell.source, shell)
+    assert names["root"] == colab / "gemm-ladder"
+    assert sys.path == [str(colab / "gemm-ladder")]
+    assert commands == [
+        f"git clone --quiet --depth 1 https://github.com/jane/ladder {names['root']}",
+        f"pip install --quiet -r {names['root']}/requirements-colab.txt",
+    ]
+
+
+def test_in_colab_a_clone_that_fails_is_said(colab, monkeypatch):
+    monkeypatch.setenv("GEMM_REPOSITORY", "https://github.com/jane/nothing")
+    with pytest.raises(Exception, match=r"git clone https://github\.com/jane/nothing"):
+        run_cell(chapters.setup_cell())
+
+
+def test_the_address_changes_one_line_of_a_notebook():
+    for path in chapters.paths():
+        text = path.read_text(encoding="utf-8")
+        told = chapters.addressed(text, "https://github.com/jane/ladder")
+        changed = [
+            pair
+            for pair in zip(text.splitlines(), told.splitlines(), strict=True)
+            if len(set(pair)) > 1
+        ]
+        assert len(changed) == 1, path.name
+        assert "https://github.com/jane/ladder" in changed[0][1]
+        json.loads(told)

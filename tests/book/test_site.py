@@ -1,5 +1,6 @@
 """The rendered book: it works with no network, and its pages are whole."""
 
+import json
 import re
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlparse
@@ -7,7 +8,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 import yaml
 
-from book import chapters
+from book import address, chapters, edition
 
 LOADS = {
     ("script", "src"),
@@ -113,20 +114,26 @@ def test_style_sheets_load_nothing_from_another_host(site):
     assert found == {}
 
 
-def test_every_page_of_the_table_of_contents_is_there(pages):
+def toc_files() -> list[str]:
     toc = yaml.safe_load((chapters.ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    files = [toc["root"]] + [c["file"] for part in toc["parts"] for c in part["chapters"]]
-    assert {f"{name}.html" for name in files} <= set(pages)
+    return [toc["root"]] + [c["file"] for part in toc["parts"] for c in part["chapters"]]
+
+
+def test_every_page_of_the_table_of_contents_is_there(pages):
+    assert {f"{name}.html" for name in toc_files()} <= set(pages)
 
 
 def test_links_inside_the_book_lead_somewhere(pages, site):
-    broken = []
+    broken, published = [], address.known()
     for name, page in pages.items():
         for link in page.links:
             where = urlparse(link)
             if where.scheme or where.netloc or not (where.path or where.fragment):
                 continue
             path = (site / name).parent / unquote(where.path) if where.path else site / name
+            if where.path.startswith("/"):  # 404.html alone, shown at any depth
+                assert name == "404.html", link
+                path = site / unquote(where.path).removeprefix(urlparse(published.site).path)
             target = path.resolve()
             if not target.exists():
                 broken.append((name, link))
@@ -147,10 +154,53 @@ def test_every_image_has_an_alternative_text(pages):
     assert bare == []
 
 
-def test_chapters_can_be_opened_in_colab(pages):
-    url = chapters.repository_url().replace("https://github.com", "github")
+def test_a_page_links_to_the_repository_that_its_build_was_told_of_and_to_no_other(pages):
+    where = address.known()
+    ours = re.compile(r"colab\.research\.google|mybinder\.org|/edit/main/|/issues/new")
     for path in chapters.paths():
         name = path.relative_to(chapters.ROOT).as_posix()
         page = pages[name.replace(".ipynb", ".html")]
-        wanted = f"https://colab.research.google.com/{url}/blob/main/{name}"
-        assert wanted in page.links, name
+        found = {link for link in page.links if ours.search(link)}
+        if where is None or not where.on_github:
+            assert found == set(), name
+            continue
+        wanted = {
+            where.colab(name),
+            where.binder(name),
+            f"{where.repository}/edit/main/{name}",
+        }
+        assert wanted < found, name
+        assert all(where.name in link for link in found), name
+
+
+def test_a_downloaded_notebook_knows_the_address(site):
+    where = address.known()
+    line = json.dumps(json.dumps(where.repository if where else ""))[1:-1]
+    for path in chapters.paths():
+        copy = site / "_sources" / path.relative_to(chapters.ROOT)
+        assert f'get(\\"GEMM_REPOSITORY\\") or {line}' in copy.read_text(encoding="utf-8"), (
+            path.name
+        )
+
+
+def test_every_page_describes_itself_and_says_which_edition_it_is(pages, site):
+    seen = set()
+    for name in (f"{n}.html" for n in toc_files()):
+        text = (site / name).read_text(encoding="utf-8")
+        (described,) = re.findall(r'<meta name="description" content="([^"]{40,})"', text)
+        assert f"Version {edition.version()}, {edition.date()}." in text, name
+        assert 'rel="icon"' in text, name
+        seen.add(described)
+    assert len(seen) > len(toc_files()) / 2  # each its own, where it has a paragraph
+
+
+def test_the_pages_for_machines_follow_the_address(site):
+    where, missing = address.known(), (site / "404.html").read_text(encoding="utf-8")
+    base = urlparse(where.site).path if where and where.site else "./"
+    assert f'href="{base}index.html"' in missing
+    sitemap = site / "sitemap.xml"
+    assert sitemap.exists() == bool(where and where.site)
+    if sitemap.exists():
+        listed = re.findall(r"<loc>([^<]+)</loc>", sitemap.read_text(encoding="utf-8"))
+        assert all((site / link.removeprefix(where.site)).exists() for link in listed)
+        assert len(listed) > len(chapters.paths())

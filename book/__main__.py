@@ -1,0 +1,83 @@
+"""The commands of the Makefile that readers use, for where there is no `make`, such as Windows.
+
+    python -m book make book      render the book from its recorded outputs
+    python -m book make serve     show it on http://localhost:8000 (--port 8000)
+    python -m book make lab       open the chapters in JupyterLab
+    python -m book make test      check everything that this machine can
+
+They run in the Python that runs this; `pip install -r requirements.txt` fills it. The Makefile calls the same functions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "_build" / "html"
+# Notebooks are tested on the emulator everywhere, so that outputs do not hang on a GPU being there.
+ON_EMULATOR = {"CUDA_VISIBLE_DEVICES": ""}
+LAB = "jupyterlab>=4,<5"
+TESTS = (
+    "tests book -n 2 --dist loadscope --nbval --nbval-current-env --nbval-cell-timeout 120 "
+    "--nbval-sanitize-with tests/nbval_sanitize.cfg"
+)
+
+
+def _run(*arguments: str, **environment: str) -> None:
+    """Runs `python arguments` in the repository's root; SystemExit with its status when it fails."""
+    try:
+        done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=os.environ | environment)
+    except KeyboardInterrupt:  # how one ends a server
+        raise SystemExit(0) from None
+    if done.returncode:
+        raise SystemExit(done.returncode)
+
+
+def book(port: int = 0) -> None:
+    build = "from jupyter_book.cli.main import main; main()"
+    # Windows' consoles have code pages of their own; the book's text is UTF-8.
+    _run("-c", build, "build", ".", "--quiet", "-W", "--keep-going", PYTHONUTF8="1")
+    print(f"The book is in {SITE.relative_to(ROOT) / 'index.html'}. Open it with:")
+    print(f"  {Path(sys.executable).name} -m webbrowser {(SITE / 'index.html').as_uri()}")
+
+
+def serve(port: int) -> None:
+    book()
+    print(f"The book is on http://localhost:{port}/ (end with Ctrl-C)", flush=True)
+    _run("-m", "http.server", "--bind", "127.0.0.1", "--directory", str(SITE), str(port))
+
+
+def lab(port: int = 0) -> None:
+    if importlib.util.find_spec("jupyterlab") is None:
+        _run("-m", "pip", "install", "--quiet", LAB)
+    colours = f"--LabServerApp.extra_labextensions_path={ROOT / 'book' / '_lab'}"
+    _run("-m", "jupyterlab", "book", colours)
+
+
+def test(port: int = 0) -> None:
+    book()
+    _run("-m", "pytest", *TESTS.split(), **ON_EMULATOR)
+
+
+MAKES = {"book": book, "serve": serve, "lab": lab, "test": test}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m book", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("do", choices=["make"])
+    parser.add_argument("what", choices=list(MAKES))
+    parser.add_argument("--port", type=int, default=8000)
+    asked = parser.parse_args(arguments)
+    MAKES[asked.what](asked.port)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Which edition of the book this is: its version, and the day of its last change."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def version() -> str:
+    """The version, as `pyproject.toml` has it: its one place. CITATION.cff and CHANGELOG.md repeat it, and are tested."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]["version"]
+
+
+def date() -> str:
+    """YYYY-MM-DD of the last commit or, where there is no clone, of the release (CITATION.cff)."""
+    try:
+        told = subprocess.run(
+            ["git", "log", "-1", "--format=%cs"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return told.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+        return re.search(r"^date-released: *\"?([\d-]+)", citation, re.MULTILINE)[1]

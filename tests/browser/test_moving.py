@@ -1,0 +1,155 @@
+"""What the reader moves, in a real page: values as Python has them, by keyboard, and said to a screen reader."""
+
+import random
+import re
+
+import numpy as np
+import pytest
+from tensor_layouts import Swizzle
+
+import figures
+from kernels.occupancy import occupancy
+
+LANES = np.arange(32)
+SETTINGS = 200
+# Sets the controls of one explorer to each of the settings (by position), and returns what it then says.
+MOVE = """([kind, settings]) => {
+  const root = document.querySelector(`.gl-explorer[data-kind="${kind}"]`).shadowRoot;
+  const inputs = [...root.querySelectorAll(".controls input, .controls select")];
+  return settings.map((values) => {
+    values.forEach((value, i) => {
+      if (value === null) return;
+      inputs[i].value = value;
+      inputs[i].dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    return [root.querySelector(".finding").textContent, inputs.map((input) => input.value)];
+  });
+}"""
+OPTIONS = """(kind) => {
+  const root = document.querySelector(`.gl-explorer[data-kind="${kind}"]`).shadowRoot;
+  return [...root.querySelectorAll(".controls input, .controls select")].map((input) =>
+    input.options
+      ? [...input.options].map((option) => option.value)
+      : Array.from({ length: (input.max - input.min) / input.step + 1 }, (_, i) => String(+input.min + i * input.step)),
+  );
+}"""
+
+
+def plural(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def banks(pattern, width, row, pad) -> str:
+    width, step = int(width), 4 * (int(row) + int(pad))
+    addresses = tuple((LANES * (step if pattern == "column" else width)).tolist())
+    if any(at % width for at in addresses):
+        return "Misaligned"
+    access = figures.Access(addresses, width)
+    return plural(access.wavefronts, "wavefront")
+
+
+def coalescing(width, stride, offset) -> str:
+    addresses = tuple(((int(offset) + LANES * int(stride)) * int(width)).tolist())
+    return plural(len(figures.Access(addresses, int(width)).sectors), "sector")
+
+
+def swizzles(b, m, s, chunks, pad, element) -> str:
+    b, m, s, chunks, pad, element = map(int, (b, m, s, chunks, pad, element))
+    if s < b:
+        return "the bits it reads would overlap"
+    move, pitch = Swizzle(b, m, s), (chunks + pad) * 16
+    starts = [
+        [(row * pitch + chunk * 16) // element for row in range(8)] for chunk in range(chunks)
+    ]
+    if any(
+        move(start + e) != move(start) + e or move(start) * element % 16
+        for column in starts
+        for start in column
+        for e in range(16 // element)
+    ):
+        return "is torn apart"
+    waves = [
+        figures.Access(
+            tuple([move(start) * element for start in column] + [-1] * 24), 16, "ldmatrix", 1
+        ).wavefronts
+        for column in starts
+    ]
+    return plural(max(waves), "wavefront") + " a column"
+
+
+def occupied(gpu, threads, registers, shared) -> str:
+    known = occupancy(
+        gpu.split("sm_")[1].rstrip(")"), int(threads), int(registers), int(shared) * 1024
+    )
+    return f": {known.warps} of" if known.blocks else f"No block fits: {known.limited_by}"
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "python"),
+    [
+        ("book/04_tiles_in_shared_memory", "banks", banks),
+        ("book/03_one_thread_one_output", "coalescing", coalescing),
+        ("book/16_swizzles", "swizzles", swizzles),
+        ("book/19_tuning", "occupancy", occupied),
+    ],
+)
+def test_an_explorer_says_what_python_computes(tab, site, page, kind, python):
+    tab.goto(f"{site}{page}.html")
+    options = tab.evaluate(OPTIONS, kind)
+    recorded = "by hand" in options[0]  # accesses of a kernel can be chosen too
+    chooser = random.Random(kind)
+    settings = [[chooser.choice(values) for values in options] for _ in range(SETTINGS)]
+    if recorded:
+        settings = [["by hand", *values[1:]] for values in settings]
+    said = tab.evaluate(MOVE, [kind, settings])
+    wrong = []
+    for setting, (finding, shown) in zip(settings, said, strict=True):
+        assert shown == setting
+        wanted = python(*setting[1:] if recorded else setting)
+        if not re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", finding):
+            wrong.append((setting, wanted, finding))
+    assert wrong == []
+    assert len({finding for finding, _ in said}) > 5
+
+
+def pages_with(what: str) -> list[str]:
+    from tests.browser.visited import SITE, documents
+
+    return [n for n in documents() if (SITE / n).exists() and what in (SITE / n).read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", pages_with('class="gl-explorer"'))
+def test_an_explorer_moves_by_keyboard_and_says_its_state(tab, site, name):
+    tab.goto(site + name)
+    for host in tab.locator(".gl-explorer").all():
+        controls = host.locator(".controls input:visible, .controls select:visible")
+        if not controls.count():  # tabs of drawings
+            continue
+        live = host.locator(".finding")
+        assert live.get_attribute("aria-live") == "polite"
+        for control in controls.all():
+            assert control.evaluate("(e) => e.labels[0].textContent.trim().length") > 0
+        assert host.locator("svg[role=img]").first.get_attribute("aria-label")
+        before, seen = live.inner_text() + host.locator(".picture").inner_html(), False
+        for control in controls.all():
+            control.focus()
+            assert control.evaluate("(e) => getComputedStyle(e).outlineStyle") != "none"
+            if control.get_attribute("type") == "text":
+                continue
+            for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):
+                control.press(key)
+                seen |= live.inner_text() + host.locator(".picture").inner_html() != before
+        assert seen, f"{name}: no key changed anything"
+
+
+@pytest.mark.parametrize("name", pages_with('class="gl-q"'))
+def test_a_question_answers(tab, site, name):
+    tab.goto(site + name)
+    for form in tab.locator(".gl-q").all():
+        box = form.locator("input[type=text], input:not([type])")
+        if box.count():
+            box.first.fill("123456")
+            box.first.press("Enter")
+        else:
+            form.locator("input[type=radio], button").first.click()
+        assert form.get_attribute("data-state") not in (None, "", "open"), form.inner_text()
