@@ -21,6 +21,8 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "03_one_thread_one_output": [
         'timing.compare(["uncoalesced", "naive"])',
+        "about = recorded().machine  # the recorded GPU: its SMs, its highest clock in MHz",
+        "columns.show(",
     ],
     "04_tiles_in_shared_memory": [
         'machine, size = (kernels.gpu().name, 1024) if kernels.gpu() else ("emulator", 128)',
