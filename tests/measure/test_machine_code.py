@@ -3,7 +3,7 @@
 import pytest
 
 import kernels
-from measure.machine_code import loads_in_a_row, shared_loads
+from measure.machine_code import lead, loads_in_a_row, multiply_adds, register_reads, shared_loads
 
 SOURCE = """
 extern "C" __global__ void probe(const TYPE* in, TYPE* out) {
@@ -53,3 +53,36 @@ def test_loads_in_a_row(arch):
 def test_an_entry_that_is_not_there_is_an_error():
     with pytest.raises(ValueError, match=r"no section \.text\.other"):
         shared_loads(kernels.build("naive", arch=80), "other")
+
+
+CHAIN = """
+extern "C" __global__ void chain(const float* in, float* out) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  float a = in[64], b = in[65], c = in[66], d = in[67];
+  __syncthreads();
+  float late = tile[63 - threadIdx.x];
+  for (int i = 0; i < 8; ++i) { a = a * b + c; c = c * d + b; }
+  out[threadIdx.x] = a * late + c;
+}
+"""
+
+
+def test_multiply_adds_are_found_and_read_two_or_three_registers():
+    built = kernels.build(CHAIN, arch=90, name="chain")
+    assert sum(map(len, multiply_adds(built))) == 17
+    assert 2 <= register_reads(built) <= 3
+
+
+def test_lead_counts_multiply_adds_between_a_load_and_its_use():
+    assert lead(kernels.build(CHAIN, arch=90, name="chain")) > 8
+    early = CHAIN.replace("a = a * b + c;", "a = a * late + c;")
+    assert lead(kernels.build(early, arch=90, name="chain")) <= 1
+
+
+def test_without_multiply_adds_there_is_nothing_to_count():
+    built = kernels.build(SOURCE.replace("TYPE", "float"), arch=90, name="probe")
+    with pytest.raises(ValueError, match="no multiply-adds"):
+        register_reads(built)
+    with pytest.raises(ValueError, match="no multiply-add reads"):
+        lead(built)
