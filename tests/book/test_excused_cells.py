@@ -30,6 +30,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "05_more_work_per_thread": [
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
         'limits.show("tiled", "coarsened_2d")',
+        "stalls.show(",
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
     ],
     "06_wide_loads": [
