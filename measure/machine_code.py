@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
 
 from kernels.build import Build
@@ -19,6 +18,7 @@ from kernels.build import Build
 BYTES = 16
 LDS = 0x984
 FFMA = 0x223
+ZERO = 255  # RZ, which is no register
 LDG = (0x381, 0x981)
 STS = (0x388, 0x988)
 WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
@@ -93,17 +93,32 @@ def multiply_adds(build: Build, entry: str | None = None) -> list[list[MultiplyA
 
 def register_reads(build: Build, entry: str | None = None) -> float:
     """Registers that an FFMA reads from the register file, on average: 3 less those that the one before it has kept."""
-    runs = multiply_adds(build, entry)
-    total = sum(map(len, runs))
-    if not total:
+    read = _registers_read(build, entry)
+    return sum(map(len, read)) / len(read)
+
+
+def one_bank(build: Build, entry: str | None = None) -> float:
+    """Share of FFMAs that read three different registers of one bank, if even and odd registers are the banks.
+
+    That is Volta's rule (Z. Jia et al.); whether later GPUs have it, nobody has published.
+    """
+    read = _registers_read(build, entry)
+    return sum(len(set(some)) == 3 and len({r % 2 for r in some}) == 1 for some in read) / len(read)
+
+
+def _registers_read(build: Build, entry: str | None) -> list[list[int]]:
+    """For each FFMA the registers that it reads from the register file. ValueError when there is no FFMA."""
+    found = []
+    for run in multiply_adds(build, entry):
+        kept = (None, None, None)
+        for now in run:
+            found.append(
+                [r for r, same in zip(now.sources, kept, strict=True) if r not in (same, ZERO)]
+            )
+            kept = tuple(r if k else None for r, k in zip(now.sources, now.kept, strict=True))
+    if not found:
         raise ValueError("the kernel has no multiply-adds of three registers")
-    spared = sum(
-        keeps and register == same
-        for run in runs
-        for before, now in pairwise(run)
-        for keeps, register, same in zip(before.kept, before.sources, now.sources, strict=True)
-    )
-    return 3 - spared / total
+    return found
 
 
 def lead(build: Build, entry: str | None = None) -> float:

@@ -35,12 +35,8 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "06_wide_loads": [
         'timing.compare(["coarsened_2d", "vectorized"], inputs="float32")',
-        'data = ("long_scoreboard", "short_scoreboard", "barrier")',
-        "limits.wait_choice(",
-        'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
-        "recording = measure.recorded()",
-        'ceiling = recording.ceilings["float32"]',
-        "limits.show(*rungs)",
+        'limits.show("coarsened_2d", "vectorized")',
+        "stalls.show(",
     ],
     "08_copies_that_do_not_wait": [
         'timing.compare(["warp_tiled", "async_copy"])',
