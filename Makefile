@@ -105,6 +105,7 @@ counters: $(READY)  ## on a GPU with ncu and compute-sanitizer: what they say of
 	@$(PY) -m measure sanitize
 	@$(PY) -m measure shared-clocks
 	@$(PY) -m measure small-tiles
+	@$(PY) -m measure ablation
 	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m measure torch; fi
 
 picture: $(READY)  ## draw the README's picture from the recorded results
