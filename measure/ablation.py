@@ -183,25 +183,25 @@ class Counts:
 
 @cache
 def counts(ideas: frozenset[Idea], arch: int = 90) -> Counts:
-    """Wavefronts and barriers from the emulator, of what 64 more steps of k add; the rest from the machine code for `arch`."""
+    """Wavefronts and barriers from the emulator, of what 16 more steps of k add; the rest from the machine code for `arch`."""
     built = build(ideas)
     rng = np.random.default_rng(0)
-    A, B = rng.random((TILES["BM"], 128), np.float32), rng.random((128, TILES["BN"]), np.float32)
+    A, B = rng.random((TILES["BM"], 32), np.float32), rng.random((32, TILES["BN"]), np.float32)
     found = []
-    for K in (128, 64):
+    for K in (32, 16):
         how = {"macros": macros(ideas), "built": built, "machine": "emulator"}
         trace = gemm(RUNG, A[:, :K], B[:K], **how).trace
         parts = ("ld.shared", "st.shared")
         waves = [sum(row.shared_wavefronts for row in trace.rows(part)) for part in parts]
-        warps = [sum(row.warps for row in trace.rows(part)) for part in ("bar", "fma")]
-        found.append(np.array([*waves, *warps, trace.total("warps")]))
+        executed = [sum(row.warps for row in trace.rows(part)) for part in ("bar", "fma")]
+        found.append(np.array([*waves, *executed, trace.total("warps")]))
     loads, stores, barriers, work, every = found[0] - found[1]
-    blocks_warps, tiles = TILES["BM"] * TILES["BN"] // (TILES["TM"] * TILES["TN"]) // 32, 64 // 8
+    warps, tiles = TILES["BM"] * TILES["BN"] // (TILES["TM"] * TILES["TN"]) // 32, 16 // TILES["BK"]
     code = build(ideas, arch)
     return Counts(
         loads=float(loads / work),
         stores=float(stores / work),
-        barriers=float(barriers / blocks_warps / tiles),
+        barriers=float(barriers / warps / tiles),
         instructions=float(every / work),
         registers=code.report.registers,
         register_reads=machine_code.register_reads(code),

@@ -46,6 +46,11 @@ def instructions(build: Build, entry: str | None = None) -> int:
     return len(_section(build.cubin, f".text.{entry or build.entry}")) // BYTES
 
 
+def same_code(first: Build, second: Build) -> bool:
+    """Whether the entry points of two builds have the same instructions."""
+    return _words(first, None) == _words(second, None)
+
+
 def _words(build: Build, entry: str | None) -> list[tuple[int, int]]:
     """The low and the high half of every instruction."""
     code = _section(build.cubin, f".text.{entry or build.entry}")

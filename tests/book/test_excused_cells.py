@@ -38,6 +38,13 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'limits.show("coarsened_2d", "vectorized")',
         "stalls.show(",
     ],
+    "07_warp_tiles": [
+        "found = ablation.stored()",
+        'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
+        'rows, held = [], timed.resident("warp_tiled")',
+        'limits.show("coarsened_2d", "vectorized", "warp_tiled")',
+        "stalls.show(",
+    ],
     "08_copies_that_do_not_wait": [
         'timing.compare(["warp_tiled", "async_copy"])',
     ],

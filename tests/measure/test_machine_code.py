@@ -10,6 +10,7 @@ from measure.machine_code import (
     multiply_adds,
     one_bank,
     register_reads,
+    same_code,
     shared_loads,
 )
 
@@ -105,3 +106,10 @@ def test_without_multiply_adds_there_is_nothing_to_count():
         register_reads(built)
     with pytest.raises(ValueError, match="no multiply-add reads"):
         lead(built)
+
+
+def test_code_is_the_same_only_if_every_instruction_is():
+    one = kernels.build(CHAIN, arch=90, name="chain")
+    assert same_code(one, kernels.build(CHAIN + "\n// a comment", arch=90, name="other"))
+    changed = CHAIN.replace("in[67]", "in[68]")
+    assert not same_code(one, kernels.build(changed, arch=90, name="chain"))
