@@ -100,6 +100,7 @@ record: $(READY)  ## on a GPU: measure every rung, re-run every chapter, store b
 
 counters: $(READY)  ## on a GPU with ncu and compute-sanitizer: what they say of the kernels
 	@$(PY) -m measure record --part limits --part compare --part sanitize --part shared-clocks --part small-tiles
+	@$(PY) -m measure ablation
 	@if $(PY) -c 'import torch' 2>/dev/null; then $(PY) -m measure record --part torch; fi
 
 picture: $(READY)  ## draw the README's picture from the recorded results

@@ -18,6 +18,7 @@ From sources, macros and layouts:
     cuda(source("naive"))                                    a listing, highlighted
     diff_source(before, after, ("naive", "tiled"), context=2)
     tile_picture({"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 4}, atom=None, name="warp_tiled")
+    thread_tiles([(1, 1), (4, 1), (4, 4)])                   reads and multiply-adds of one thread at one step of k
     fragment(SM80_16x8x16_F32F16F16F32_TN, operands="ABC", lane=None)     who holds what of an MMA
     layout_grid(Layout((8, 8), (8, 1)))                      any layout; color="bank" for shared memory
     layout_grid(thread_value_layout, (16, 8), cells="tv")    thread and value of each element of a tile

@@ -62,7 +62,7 @@ def include_folders(nvrtc: tuple[int, int]) -> tuple[Path, ...]:
         present = tuple(folder for folder in folders if folder.is_dir())
         missing = [name for name in NEEDED if not any((f / name).exists() for f in present)]
         if present and not missing:
-            version = _version(present)
+            version = version_of(present)
             if version[0] in (nvrtc[0], 0):  # 0: headers that do not say
                 candidates.append(present)
             else:

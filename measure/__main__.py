@@ -172,6 +172,23 @@ def run_small_tiles(options) -> int:
     return 0
 
 
+def run_ablation(options) -> int:
+    from .ablation import counts, record, stored, variants
+
+    if gpu() is not None:
+        print(record())
+    timed = {row["variant"]: row["tflops"] for row in (stored() or {"rows": []})["rows"]}
+    cells = []
+    for name, ideas in variants():
+        found = counts(ideas)
+        speed = f"{timed[name]:.1f}" if name in timed else "not timed"
+        waves = [f"{found.loads:.3f}", f"{found.barriers:g}", f"{found.register_reads:.2f}"]
+        cells.append([name, *waves, str(found.registers), speed])
+    heads = ["ideas", "load wavefronts", "barriers a tile", "register reads", "registers"]
+    print(table([*heads, "TFLOP/s"], cells))
+    return 0
+
+
 def run_emulator_speed(options) -> int:
     from .emulator_speed import record
 
@@ -270,6 +287,7 @@ def arguments() -> argparse.ArgumentParser:
         ),
         ("shared-clocks", run_shared_clocks, "the clocks that a wavefront of shared memory takes"),
         ("small-tiles", run_small_tiles, "a kernel of small tiles with and without its swizzle"),
+        ("ablation", run_ablation, "warp_tiled with each of its ideas taken out"),
         ("readme", run_readme, "write kernels/README.md, the ladder at a glance"),
         ("emulator-speed", run_emulator_speed, "the emulator beside Numba's simulator, on a CPU"),
     ):

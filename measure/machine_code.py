@@ -1,5 +1,5 @@
 """Reads a cubin's machine code as far as a chapter needs it: how wide its shared-memory loads are, how many
-loads from global memory it sends in a row.
+loads from global memory it sends in a row, which registers its multiply-adds read.
 
 NVIDIA does not document the encoding. From Volta on an instruction is 16 bytes; its low 12 bits are
 the opcode, and bits 73-75 of a load give its width. What is read here agrees with `nvdisasm` 13.5 on
@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from dataclasses import dataclass
+from statistics import median
 
 from kernels.build import Build
 
 BYTES = 16
 LDS = 0x984
+FFMA = 0x223
+ZERO = 255  # RZ, which is no register
 LDG = (0x381, 0x981)
 STS = (0x388, 0x988)
 WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
@@ -42,6 +46,11 @@ def instructions(build: Build, entry: str | None = None) -> int:
     return len(_section(build.cubin, f".text.{entry or build.entry}")) // BYTES
 
 
+def same_code(first: Build, second: Build) -> bool:
+    """Whether the entry points of two builds have the same instructions."""
+    return _words(first, None) == _words(second, None)
+
+
 def _words(build: Build, entry: str | None) -> list[tuple[int, int]]:
     """The low and the high half of every instruction."""
     code = _section(build.cubin, f".text.{entry or build.entry}")
@@ -64,3 +73,79 @@ def _header(elf: bytes) -> tuple[int, int, int, int]:
     """Offset, entry size and number of the section headers, and which of them holds the names."""
     (table,) = struct.unpack_from("<Q", elf, 40)
     return (table, *struct.unpack_from("<HHH", elf, 58))
+
+
+@dataclass(frozen=True)
+class MultiplyAdd:
+    """An FFMA of three registers. `kept`: which of them it keeps for the operand of the same place in the next instruction."""
+
+    sources: tuple[int, int, int]
+    kept: tuple[bool, bool, bool]
+
+
+def multiply_adds(build: Build, entry: str | None = None) -> list[list[MultiplyAdd]]:
+    """Runs of FFMAs with nothing in between, in order. Sources and reuse flags as Z. Jia et al. read them."""
+    runs: list[list[MultiplyAdd]] = [[]]
+    for low, high in _words(build, entry):
+        if low & 0xFFF == FFMA:
+            sources = (low >> 24 & 255, low >> 32 & 255, high & 255)
+            kept = tuple(bool(high >> bit & 1) for bit in (58, 59, 60))
+            runs[-1].append(MultiplyAdd(sources, kept))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def register_reads(build: Build, entry: str | None = None) -> float:
+    """Registers that an FFMA reads from the register file, on average: 3 less those that the one before it has kept."""
+    read = _registers_read(build, entry)
+    return sum(map(len, read)) / len(read)
+
+
+def one_bank(build: Build, entry: str | None = None) -> float:
+    """Share of FFMAs that read three different registers of one bank, if even and odd registers are the banks.
+
+    That is Volta's rule (Z. Jia et al.); whether later GPUs have it, nobody has published.
+    """
+    read = _registers_read(build, entry)
+    return sum(len(set(some)) == 3 and len({r % 2 for r in some}) == 1 for some in read) / len(read)
+
+
+def _registers_read(build: Build, entry: str | None) -> list[list[int]]:
+    """For each FFMA the registers that it reads from the register file. ValueError when there is no FFMA."""
+    found = []
+    for run in multiply_adds(build, entry):
+        kept = (None, None, None)
+        for now in run:
+            found.append(
+                [r for r, same in zip(now.sources, kept, strict=True) if r not in (same, ZERO)]
+            )
+            kept = tuple(r if k else None for r, k in zip(now.sources, now.kept, strict=True))
+    if not found:
+        raise ValueError("the kernel has no multiply-adds of three registers")
+    return found
+
+
+def lead(build: Build, entry: str | None = None) -> float:
+    """How many FFMAs stand between a load from shared memory and the first FFMA that reads it: the median of all loads.
+
+    The order is that of the text, which is the order of issue in straight code. What is read only after the loop has jumped
+    back is left out.
+    """
+    waiting: dict[int, int] = {}  # register: how many FFMAs had passed when it was loaded
+    load_of: dict[int, int] = {}  # register: which load
+    first: dict[int, int] = {}  # load: FFMAs before its first reader
+    passed = 0
+    for number, (low, high) in enumerate(_words(build, entry)):
+        opcode, target = low & 0xFFF, low >> 16 & 255
+        if opcode == LDS:
+            for register in range(target, target + WIDTH[high >> 9 & 7] // 4):
+                waiting[register], load_of[register] = passed, number
+        elif opcode == FFMA:
+            for register in (low >> 24 & 255, low >> 32 & 255, high & 255):
+                if register in waiting:
+                    first.setdefault(load_of[register], passed - waiting.pop(register))
+            passed += 1
+    if not first:
+        raise ValueError("no multiply-add reads what a load from shared memory brought")
+    return median(first.values())

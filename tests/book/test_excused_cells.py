@@ -31,16 +31,20 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "05_more_work_per_thread": [
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
         'limits.show("tiled", "coarsened_2d")',
+        "stalls.show(",
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
     ],
     "06_wide_loads": [
         'timing.compare(["coarsened_2d", "vectorized"], inputs="float32")',
-        'data = ("long_scoreboard", "short_scoreboard", "barrier")',
-        "limits.wait_choice(",
+        'limits.show("coarsened_2d", "vectorized")',
+        "stalls.show(",
+    ],
+    "07_warp_tiles": [
+        "found = ablation.stored()",
         'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
-        "recording = measure.recorded()",
-        'ceiling = recording.ceilings["float32"]',
-        "limits.show(*rungs)",
+        'rows, held = [], timed.resident("warp_tiled")',
+        'limits.show("coarsened_2d", "vectorized", "warp_tiled")',
+        "stalls.show(",
     ],
     "08_copies_that_do_not_wait": [
         'timing.compare(["warp_tiled", "async_copy"])',

@@ -131,3 +131,15 @@ def test_pipeline_timeline_says_that_it_is_a_model():
     for bad in ((0,), ()):
         with pytest.raises(ValueError):
             figures.pipeline_timeline(bad)
+
+
+def test_thread_tiles_count_reads_per_multiply_add():
+    drawn = figures.thread_tiles([(1, 1), (8, 1), (4, 8)])
+    assert drawn.facts == {(1, 1): 2, (8, 1): 9 / 8, (4, 8): 12 / 32}
+    assert "12 reads for 32 multiply-adds" in drawn.alt
+
+
+@pytest.mark.parametrize("tiles", [[], [(0, 4)], [(4, 17)]])
+def test_thread_tiles_that_cannot_be_drawn_are_refused(tiles):
+    with pytest.raises(ValueError, match="thread tile"):
+        figures.thread_tiles(tiles)

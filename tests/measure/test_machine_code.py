@@ -3,7 +3,16 @@
 import pytest
 
 import kernels
-from measure.machine_code import loads_in_a_row, shared_loads
+from measure import machine_code
+from measure.machine_code import (
+    lead,
+    loads_in_a_row,
+    multiply_adds,
+    one_bank,
+    register_reads,
+    same_code,
+    shared_loads,
+)
 
 SOURCE = """
 extern "C" __global__ void probe(const TYPE* in, TYPE* out) {
@@ -53,3 +62,54 @@ def test_loads_in_a_row(arch):
 def test_an_entry_that_is_not_there_is_an_error():
     with pytest.raises(ValueError, match=r"no section \.text\.other"):
         shared_loads(kernels.build("naive", arch=80), "other")
+
+
+CHAIN = """
+extern "C" __global__ void chain(const float* in, float* out) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = in[threadIdx.x];
+  float a = in[64], b = in[65], c = in[66], d = in[67];
+  __syncthreads();
+  float late = tile[63 - threadIdx.x];
+  for (int i = 0; i < 8; ++i) { a = a * b + c; c = c * d + b; }
+  out[threadIdx.x] = a * late + c;
+}
+"""
+
+
+def test_multiply_adds_are_found_and_read_two_or_three_registers():
+    built = kernels.build(CHAIN, arch=90, name="chain")
+    assert sum(map(len, multiply_adds(built))) == 17
+    assert 2 <= register_reads(built) <= 3
+    assert 0 <= one_bank(built) <= 1
+
+
+def test_an_operand_that_was_kept_is_not_read_again(monkeypatch):
+    def ffma(a, b, c, kept=0):
+        return 0x223 | a << 24 | b << 32, c | kept << 58
+
+    chain = [ffma(2, 4, 6, kept=1), ffma(2, 4, 8), ffma(2, 4, 9), (0x984, 0), ffma(2, 4, 255)]
+    monkeypatch.setattr(machine_code, "_words", lambda build, entry: chain)
+    assert register_reads(None) == (3 + 2 + 3 + 2) / 4
+    assert one_bank(None) == 1 / 4
+
+
+def test_lead_counts_multiply_adds_between_a_load_and_its_use():
+    assert lead(kernels.build(CHAIN, arch=90, name="chain")) > 8
+    early = CHAIN.replace("a = a * b + c;", "a = a * late + c;")
+    assert lead(kernels.build(early, arch=90, name="chain")) <= 1
+
+
+def test_without_multiply_adds_there_is_nothing_to_count():
+    built = kernels.build(SOURCE.replace("TYPE", "float"), arch=90, name="probe")
+    with pytest.raises(ValueError, match="no multiply-adds"):
+        register_reads(built)
+    with pytest.raises(ValueError, match="no multiply-add reads"):
+        lead(built)
+
+
+def test_code_is_the_same_only_if_every_instruction_is():
+    one = kernels.build(CHAIN, arch=90, name="chain")
+    assert same_code(one, kernels.build(CHAIN + "\n// a comment", arch=90, name="other"))
+    changed = CHAIN.replace("in[67]", "in[68]")
+    assert not same_code(one, kernels.build(changed, arch=90, name="chain"))
