@@ -29,9 +29,11 @@ TOOLS = {
         "small_tiles",
         "stalls",
         "steps",
+        "thread_work",
         "timed",
         "timing",
         "tuned",
+        "warp_ablation",
     ),
 }
 FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")

@@ -29,6 +29,9 @@ MEANINGS = {
     "sectors per request": "sectors divided by requests; 32 neighbouring floats need 4",
     "wavefronts": "passes through shared memory that the requests took",
     "wavefronts per request": "wavefronts divided by requests; without bank conflicts, 1 for 4 bytes per lane and 4 for 16",
+    "right": "whether the result is right",
+    "operations per byte": "floating-point operations per byte loaded from global memory, counted",
+    "at 8 bytes per number": "the same if a number had 8 bytes, as the post's formula says",
     # Nsight Compute
     "issue slots": "share of clocks in which a scheduler issued an instruction (Nsight Compute: issue slots busy)",
     "FMA pipe": "share of clocks in which the pipe for multiply-adds was busy",

@@ -40,9 +40,9 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "stalls.show(",
     ],
     "07_warp_tiles": [
-        "found = ablation.stored()",
+        "warp_ablation.show_times()",
         'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
-        'rows, held = [], timed.resident("warp_tiled")',
+        'thread_work.show_waves("warp_tiled", 1024, 2048, 4096, 8192)',
         'limits.show("coarsened_2d", "vectorized", "warp_tiled")',
         "stalls.show(",
     ],

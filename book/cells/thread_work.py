@@ -1,0 +1,162 @@
+"""What a rung's machine code loads and reads per multiply-add, and what its thread tile costs in registers."""
+
+import math
+from collections.abc import Mapping
+
+import kernels
+from book.cells import columns, timed, variants
+from kernels.machine import peak
+from measure.machine_code import one_bank, register_reads, shared_loads
+from measure.results import recorded
+
+
+def loads(rung: str, steps: int, wide: int) -> tuple[dict[int, int], float]:
+    """({bytes per lane: loads from shared memory in the unrolled loop}, wavefronts of them per multiply-add).
+
+    steps: how many steps of k are unrolled. wide: wavefronts that a load of 16 bytes per lane takes, on average.
+    """
+    found, m = shared_loads(timed.build(rung)), timed.setting(rung)
+    work = steps * m.get("TM", 1) * m.get("TN", 1)
+    return found, (found[4] + wide * found[16]) / work
+
+
+def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None = None) -> None:
+    """Shows `loads` of {rung: (steps, wide)}; with a GPU, the speed that shared memory would allow there."""
+    rows = []
+    for name, (unrolled, wide) in rungs.items():
+        found, each = loads(name, unrolled, wide)
+        m = timed.setting(name)
+        work = unrolled * m.get("TM", 1) * m.get("TN", 1)
+        row = [name, work, found[4], found[16], f"{sum(found.values()) / work:.4f}", f"{each:.4f}"]
+        if gpu:
+            most = min(1, 1 / 4 / each) * peak(gpu).fp32
+            speed = recorded().select(name, timed.SIZE, inputs="float32")[0]["tflops"]
+            row += [f"{most:.1f}", f"{speed / most:.0%}"]
+        rows.append(row)
+    heads = {
+        "": "",
+        "multiply-adds": "multiply-adds in the unrolled loop",
+        "4-byte loads": "loads of 4 bytes per lane from shared memory in this loop",
+        "16-byte loads": "loads of 16 bytes per lane",
+        "loads each": "loads per multiply-add",
+        "wavefronts each": "wavefronts of these loads per multiply-add",
+    }
+    if gpu:
+        heads["ceiling"] = f"TFLOP/s on an {gpu} if only shared memory and the FMA pipe limited it"
+        heads["reached"] = "the recorded speed, as a share of the ceiling"
+    columns.show(heads, rows, title, "Machine code for sm_90, at the settings that were timed.")
+
+
+def show_register_reads(*rungs: str, title: str) -> None:
+    """Shows how many registers a multiply-add reads, and how many would read three of one bank."""
+    rows = [
+        [name, f"{register_reads(built):.2f}", f"{one_bank(built):.1%}"]
+        for name in rungs
+        for built in [timed.build(name)]
+    ]
+    columns.show(
+        {
+            "": "",
+            "registers read": "registers that a multiply-add reads from the register file: 3 less those that were kept",
+            "one bank": "multiply-adds that read three registers of one bank, if there are two, as on Volta",
+        },
+        rows,
+        title,
+        "Machine code for sm_90, at the settings that were timed.",
+    )
+
+
+def _held(built, threads: int) -> tuple[int, str]:
+    """(blocks per SM, "warps of the most warps")."""
+    report = built.report
+    fit = kernels.occupancy(90, threads, report.registers, report.shared_bytes)
+    return fit.blocks, f"{fit.warps} of {fit.max_warps}"
+
+
+def show_tiles(*tiles: tuple[int, int]) -> None:
+    """Shows what thread tiles cost in `coarsened_2d`, at the block tile that was timed."""
+    setting, rows = timed.setting("coarsened_2d"), []
+    for TM, TN in tiles:
+        built = kernels.build("coarsened_2d", {**setting, "TM": TM, "TN": TN}, arch=90)
+        threads = setting["BM"] * setting["BN"] // (TM * TN)
+        blocks, warps = _held(built, threads)
+        rows.append([f"{TM} x {TN}", TM * TN, built.report.registers, threads, blocks, warps])
+    columns.show(
+        {
+            "thread tile": "outputs per thread",
+            "sums": "registers that hold sums",
+            "registers": "",
+            "threads": "threads per block",
+            "blocks per SM": "",
+            "warps per SM": "",
+        },
+        rows,
+        "Larger thread tiles need more registers, and fewer warps fit",
+        "coarsened_2d for sm_90, with a block tile of {BM} x {BN} x {BK}.".format(**setting),
+    )
+
+
+def show_forced(*blocks: int) -> None:
+    """Shows `coarsened_2d` with `__launch_bounds__` that ask for so many blocks per SM."""
+    setting, rows = timed.setting("coarsened_2d"), []
+    for asked in blocks:
+        change = ("512 / THREADS", str(asked))
+        built = variants.build("coarsened_2d", "forced", change, arch=90, macros=setting)
+        threads = setting["BM"] * setting["BN"] // (setting["TM"] * setting["TN"])
+        rows.append([asked, built.report.registers, built.spills, _held(built, threads)[1]])
+    columns.show(
+        {
+            "blocks asked": "blocks per SM that `__launch_bounds__` asks for",
+            "registers": "",
+            "spilled bytes": "bytes of stores and loads that the compiler added per thread because registers ran out",
+            "warps per SM": "",
+        },
+        rows,
+        "Three blocks per SM cost hundreds of bytes of spills per thread",
+        "coarsened_2d for sm_90.",
+    )
+
+
+def show_blocks(rungs: tuple[str, ...], sizes: tuple[int, ...], title: str) -> None:
+    """Shows how many blocks a launch has, and how many that is per SM of the recorded GPU."""
+    sms = recorded().machine["sms"]
+    rows = []
+    for name in rungs:
+        for size in sizes:
+            blocks, threads = timed.grid(name, size)
+            rows.append([name, size, blocks, threads, f"{blocks / sms:.2f}"])
+    columns.show(
+        {
+            "": "",
+            "matrices": "rows and columns of all three",
+            "blocks": "blocks of the launch",
+            "threads": "threads per block",
+            "per SM": f"blocks per SM, of which the recorded GPU has {sms}",
+        },
+        rows,
+        title,
+        columns.sentence(recorded().label),
+    )
+
+
+def show_waves(rung: str, *sizes: int) -> None:
+    """Shows the recorded speed of a rung at several sizes, beside the waves that its blocks make."""
+    at_once = timed.resident(rung).blocks * recorded().machine["sms"]
+    rows = []
+    for size in sizes:
+        row, (blocks, _) = recorded().select(rung, size)[0], timed.grid(rung, size)
+        waves = blocks / at_once
+        speeds = [f"{row['tflops']:.1f}", f"{row['ratio_to_cublas']:.1%}"]
+        rows.append([size, *speeds, blocks, f"{waves:.2f}", f"{waves / math.ceil(waves):.0%}"])
+    columns.show(
+        {
+            "size": "rows and columns of all three matrices",
+            "TFLOP/s": "",
+            "of cuBLAS": "",
+            "blocks": "blocks of the launch",
+            "waves": f"blocks divided by {at_once}, the number that all SMs hold at a time",
+            "places used": "share of the places for blocks that are used, if every wave took as long as a full one",
+        },
+        rows,
+        caption=columns.sentence(recorded().label),
+    )

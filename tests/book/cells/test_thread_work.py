@@ -1,0 +1,53 @@
+"""Tables of the chapters on thread tiles, wide loads and warp tiles."""
+
+import pytest
+
+from book import facts
+from book.cells import thread_work, warp_ablation
+
+
+def test_wavefronts_per_multiply_add_are_those_of_the_machine_code():
+    found, each = thread_work.loads("coarsened_1d", steps=8, wide=2)
+    assert dict(found) == {16: 32, 4: 8}
+    assert each == pytest.approx((8 + 2 * 32) / 128)
+
+
+def test_wide_loads_save_no_wavefronts_against_the_rung_before():
+    assert thread_work.loads("vectorized", 16, 3)[1] == thread_work.loads("coarsened_2d", 4, 2)[1]
+
+
+def test_no_rung_is_faster_than_its_ceiling(capsys):
+    rungs = {"tiled": (32, 2), "coarsened_1d": (8, 2), "coarsened_2d": (4, 2)}
+    thread_work.show_loads(rungs, "title", gpu="NVIDIA H100 80GB HBM3")
+    lines = [line for line in capsys.readouterr().out.splitlines() if "%" in line]
+    assert len(lines) == 3
+    assert all(0 < int(line.split()[-1].rstrip("%")) < 100 for line in lines)
+
+
+def test_more_blocks_than_registers_allow_spill(capsys):
+    thread_work.show_forced(2, 3)
+    two, three = [x.split() for x in capsys.readouterr().out.splitlines() if x[:1] in ("2", "3")]
+    assert two[2] == "0" and int(three[2]) > 100
+
+
+def test_waves_of_a_small_product_leave_places_empty(capsys):
+    thread_work.show_waves("warp_tiled", 1024, 8192)
+    small, large = capsys.readouterr().out.splitlines()[1:3]
+    assert int(small.split()[-1].rstrip("%")) < 50 < int(large.split()[-1].rstrip("%"))
+
+
+def test_the_steps_end_at_the_fastest_setting_of_the_rung():
+    drawn = warp_ablation.steps()
+    first = facts.tuned("vectorized", BM=128, BN=128, BK=8, TM=8, TN=8)
+    assert sum(drawn.facts.values()) + first == pytest.approx(facts.tuned("warp_tiled", BK=8))
+
+
+def test_the_ablation_says_when_nothing_was_recorded(monkeypatch, capsys):
+    monkeypatch.setattr(warp_ablation.ablation, "stored", lambda: None)
+    warp_ablation.show_times()
+    assert "Not recorded yet" in capsys.readouterr().out
+    rows = [{"variant": "none", "tflops": 45.678}]
+    stored = {"machine": {"gpu": "GPU"}, "recorded": "2026-11-21T00:00", "rows": rows}
+    monkeypatch.setattr(warp_ablation.ablation, "stored", lambda: stored)
+    warp_ablation.show_times()
+    assert "45.7" in capsys.readouterr().out
