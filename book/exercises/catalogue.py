@@ -73,7 +73,7 @@ def _scale_rows(rng):
             special=f"N={N} is no multiple of 4" if N % 4 else "N ends within a step of the block" if N % 256 else "",
         )
         for M, N in (
-            (4, 512), (3, 300), (3, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
+            (4, 512), (3, 300), (4, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
         )
     )  # fmt: skip
 
@@ -392,7 +392,7 @@ EXERCISES = (
         "The width of an access must divide its address: with `N = 301`, row 1 begins at byte 1204, and a float4 there "
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
         cases=lambda rng: last_drawn(_scale_rows(rng)),
-        goals=(Goal("global_requests", 32, "M=4, N=512"),),
+        goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
@@ -453,6 +453,7 @@ EXERCISES = (
             Goal("bytes read from global memory", 131_072, "M=64, K=512"),
         ),
         inspect=fetches_ahead(2),
+        suspects=ramp.ROW_SUSPECTS,
     ),
     Exercise(
         "wmma_tile", TENSOR_CORES, "A tile on the tensor cores", 20,
