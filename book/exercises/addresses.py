@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from .exercise import Case
@@ -84,7 +86,15 @@ def strides(case: Case, trace, source: str, kernel: str) -> list[str]:
 def _rectangles(case: Case) -> dict[int, tuple[int, int]]:
     """For A, B and C, how many rows and columns of it block (0, 0) has to do with; nothing where tiles are not whole."""
     sizes = _sizes(case)
-    if not sizes or len(case.grid) != 2:
+    if (
+        case.product is None
+        and len(case.grid) == 1
+        and case.args[0].ndim == 2
+        and case.expected.ndim == 1
+    ):
+        rows, columns = case.args[0].shape  # sums of rows
+        return {} if rows % case.grid[0] else {0: (rows // case.grid[0], columns)}
+    if case.product is None or len(case.grid) != 2:
         return {}
     M, N, K = sizes.values()
     across, down = case.grid
@@ -122,7 +132,7 @@ def _called(case: Case, size: int) -> str:
 
 def _sizes(case: Case) -> dict[str, int]:
     if case.product is None:
-        return {}
+        return {name: int(n) for name, n in re.findall(r"(\w)=(\d+)", case.label)}
     (M, K), N = case.product.A.shape, case.product.B.shape[1]
     return {"M": M, "N": N, "K": K}
 

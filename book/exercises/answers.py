@@ -167,7 +167,7 @@ def _plain(value):
 
 
 LAYOUT_SLIPS = {
-    "These strides count the elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
+    "These strides count elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
     "The strides of t % 4 and of t / 4 are the other way round: t % 4 goes down the rows.": ((1, 96), 24),
     "One step of t % 4 is four rows down, not one: each thread has four rows.": ((24, 1), 24),
     "The rows lie 24 elements apart, not 8: the tile is part of a wider matrix.": ((32, 1), 8),

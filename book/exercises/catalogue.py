@@ -73,7 +73,7 @@ def _scale_rows(rng):
             special=f"N={N} is no multiple of 4" if N % 4 else "N ends within a step of the block" if N % 256 else "",
         )
         for M, N in (
-            (4, 512), (3, 300), (3, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
+            (4, 512), (3, 300), (4, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
         )
     )  # fmt: skip
 
@@ -392,7 +392,7 @@ EXERCISES = (
         "The width of an access must divide its address: with `N = 301`, row 1 begins at byte 1204, and a float4 there "
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
         cases=lambda rng: last_drawn(_scale_rows(rng)),
-        goals=(Goal("global_requests", 32, "M=4, N=512"),),
+        goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
@@ -453,6 +453,7 @@ EXERCISES = (
             Goal("bytes read from global memory", 131_072, "M=64, K=512"),
         ),
         inspect=fetches_ahead(2),
+        suspects=ramp.ROW_SUSPECTS,
     ),
     Exercise(
         "wmma_tile", TENSOR_CORES, "A tile on the tensor cores", 20,
@@ -679,7 +680,8 @@ EXERCISES = (
         "apart, so every warp stays busy and its lanes meet in the same banks. Let the first half of the threads add the second "
         "half's values, then the first quarter, and so on.",
         (
-            "In the first turn thread t, for t below 128, adds `s[t + 128]` to `s[t]`. Neighbouring threads read neighbouring words.",
+            "In the first turn thread t, for t below 128, adds `s[t + 128]` to `s[t]`. Neighbouring threads read "
+            "neighbouring words.",
             "All threads must come to the barrier of every turn, so it stands outside the `if`.",
         ),
         "With the halves in this order the working threads are neighbours: whole warps finish early, and the others read 32 "
@@ -700,7 +702,7 @@ EXERCISES = (
         "An atomic addition cannot be interrupted by another to the same address, so none is lost. The order of the four "
         "is open, so the last bits of C may differ from run to run.",
         cases=lambda rng: last_drawn(ramp.slices_of_k(rng)),
-        needs=(Need("atomic operations of a warp", 4, "M=32, N=48, K=64", "the sums of several blocks meet by atomic additions"),),
+        needs=(Need("atomic operations of a warp", 4, "M=32, N=48, K=64", "sums of several blocks meet by atomic additions"),),
         goals=(
             Goal("atomic operations of a warp", 192, "M=32, N=48, K=64"),
             Goal("bytes read from global memory", 786_432, "M=32, N=48, K=64"),
@@ -728,7 +730,8 @@ EXERCISES = (
             "The product of two halves has up to 22 significant bits. Which type holds it without rounding?",
             "Convert before you multiply: `__half2float(a) * __half2float(b)`, and keep the sum in a float.",
         ),
-        "A float has 24 significant bits, so it holds each product exactly, and rounds the sum only at its 24th bit. Tensor cores "
+        "A float has 24 significant bits, so it holds each product exactly, and rounds the sum only at its 24th bit. "
+        "Tensor cores "
         "work the same way: halves in, products exact, sums in float.",
         cases=lambda rng: last_drawn(ramp.dot_products(rng)),
         suspects=ramp.PRECISION_SUSPECTS,
@@ -754,7 +757,8 @@ EXERCISES = (
             "Number the even rows: `row / 2 % 4` is 0, 1, 2, 3, and again.",
             "The exclusive or of the chunk and that number is a different place in each of the four rows.",
         ),
-        "`chunk ^ row / 2 % 4`, as in the exercises on swizzles. The copies are still of 16 whole bytes, since only whole chunks move.",
+        "`chunk ^ row / 2 % 4`, as in the exercises on swizzles. The copies are still of 16 whole bytes, since only "
+        "whole chunks move.",
         cases=lambda rng: last_drawn(ramp.tiles((4, 16, 8), ramp.by_chunks)(rng)),
         needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
         goals=(Goal("shared_wavefronts", 20, "K=32"),),
@@ -780,10 +784,12 @@ EXERCISES = (
         "Both tiles are in shared memory and `load` fills the registers of either. Multiply: two `mma` for each half of k, one "
         "for columns 0 to 7 of C and one for columns 8 to 15.",
         (
-            "A row of the tile of Bt is a column of B. So matrices 0 and 1, registers b[0] and b[1], are columns 0-7 and 8-15 of B.",
+            "A row of the tile of Bt is a column of B. So matrices 0 and 1, registers b[0] and b[1], are columns 0-7 "
+            "and 8-15 of B.",
             "`mma_m16n8k16(acc[0], a, b[0], b[2])`: the left and the right chunk of k for columns 0 to 7.",
         ),
-        "One mma takes 16 terms of k, that is both chunks: b[0] and b[2] are columns 0-7 of B at the left and at the right chunk. "
+        "One mma takes 16 terms of k, that is both chunks: b[0] and b[2] are columns 0-7 of B at the left and at the "
+        "right chunk. "
         "For A the four registers go in as they are.",
         cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (16, 16, 96)), True)(rng)),
         needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),

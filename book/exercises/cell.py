@@ -98,7 +98,9 @@ def check(name: str, answer=None) -> None:
 def _has_compiled(name: str) -> bool:
     """Whether there is a kernel of this name to check; if not, says what to do."""
     if name in _FAILED:
-        print(f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again")
+        print(
+            f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again"
+        )
     elif name not in _SOURCES:
         print(f"{WRONG} {name}: run its %%kernel cell first")
     return name in _SOURCES

@@ -13,6 +13,10 @@ from .exercise import Case
 from .suspects import SUSPECTS
 
 NOTHING_ADDED = "0: nothing was added up there."
+LEFT_OUT = (
+    "0: nothing is added to these outputs. A loop over a thread's outputs leaves them out, or a test keeps their thread from "
+    "adding."
+)
 NOT_EXPLAINED = "wrong"
 
 
@@ -71,7 +75,8 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
     if found := named(case, got, suspects, others):
         return [*said, *found]
     if not got[bad].any():
-        return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED}"]
+        everywhere = not got[~missing].any()
+        return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED if everywhere else LEFT_OUT}"]
     if moved := _moved(case, got, missing):
         return [*said, moved]
     if np.isnan(got[bad].astype(float)).all():

@@ -15,7 +15,7 @@ from emulator.counts.trace import COLUMNS
 from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .cases import unwritten
-from .diagnose import explained, findings, named
+from .diagnose import NOTHING_ADDED, explained, findings, named
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
@@ -209,7 +209,7 @@ def _whole(tries: Sequence[Attempt]) -> list[Attempt]:
 
 def _sizes_differ(case) -> bool:
     if case.product is None:
-        shape = case.expected.shape
+        shape = case.args[0].shape if isinstance(case.args[0], np.ndarray) else case.expected.shape
         return len(set(shape)) == len(shape)
     (M, K), N = case.product.A.shape, case.product.B.shape[1]
     return len({M, N, K}) == 3
@@ -266,7 +266,7 @@ def _place(last: Attempt, kernel: _Kernel) -> str:
 def _causes_in_addresses(kernel: _Kernel, cases) -> list[str]:
     """Row lengths that the kernel takes wrongly, from the first case that shows any."""
     for case in cases:
-        if case.product is None or case.drawn or not _sizes_differ(case):
+        if case.drawn or not _sizes_differ(case):
             continue
         trace = in_ample_memory(kernel.built, kernel.name, case)
         if trace is not None and (said := strides(case, trace, kernel.source, kernel.name)):
@@ -306,6 +306,10 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
             for need in kernel.exercise.needs
             if not need.value(last.trace)
+        ]
+    if not causes and said[-1].endswith(NOTHING_ADDED):
+        causes = [
+            "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored."
         ]
     if not causes and unwritten(last.output).any():
         causes = [

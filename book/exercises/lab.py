@@ -195,7 +195,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
     arch = None if machine == "gpu" else DEFAULT_ARCH
     built = [(kernels.build(GOLDEN, name="gemm_tiled_smem.cu", arch=arch), GOLDEN)]
     for source in sources:
-        text, name = _read(source)
+        text, name = read(source)
         built.append((kernels.build(device_code(text), name=name, arch=arch), text))
 
     A, B = lab_inputs(size)
@@ -300,7 +300,7 @@ def _technique(kernel: LabKernel, trace, size: int) -> list[str]:
     return said
 
 
-def _read(source: str | Path) -> tuple[str, str]:
+def read(source: str | Path) -> tuple[str, str]:
     """Text and name. CUDA text has more than one line; a path has one."""
     if isinstance(source, str) and "\n" in source:
         return source, "lab3.cu"

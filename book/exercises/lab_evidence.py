@@ -13,9 +13,20 @@ from emulator import errors
 from kernels.build import DEFAULT_ARCH
 from kernels.launch import launch
 from kernels.machine import live
+from kernels.occupancy import occupancy
 
+from .counts import count
 from .exercise import FOLDER, Exercise
-from .lab import KERNELS, LAB_SIZE, LabReport, LabRun, run
+from .lab import (
+    KERNELS,
+    LAB_SIZE,
+    LabReport,
+    LabRun,
+    device_code,
+    find_entry,
+    read,
+    run,
+)
 
 RECORDED = FOLDER / "lab3_recorded.json"
 
@@ -82,32 +93,6 @@ def executed(done: LabRun, *opcodes: str) -> dict[str, int]:
 
 
 LADDER = ("lab_part_a.cu", "lab_part_b.cu")
-EVENTS = {
-    "cp.async.wait": "consumer_wait: this thread's copies of the tile have landed",
-    "bar": "__syncthreads",
-    "cp.async.c": "copy 16 bytes of the next tile",
-    "cp.async.commit": "producer_commit: the next tile is one group",
-    "wmma.load": "load a fragment of this tile",
-    "wmma.mma": "multiply",
-}
-
-
-def _event(opcode: str) -> str | None:
-    """The longest name among EVENTS that this opcode begins with."""
-    return max((event for event in EVENTS if opcode.startswith(event)), key=len, default=None)
-
-
-def timeline(done: LabRun) -> list[str]:
-    """The events of one turn of part B's loop, in the order in which a warp executes them."""
-    if done.trace is None:
-        done = next(r for r in run(*LADDER, machine="emulator").runs if r.kernel == done.kernel)
-    rows = [(_event(row.opcode), row) for row in done.trace.instructions]
-    tiles = max(row.warps for event, row in rows if event == "wmma.mma")
-    steps = []
-    for event, row in rows:
-        if event and row.warps >= tiles * 3 // 4 and (not steps or steps[-1] != EVENTS[event]):
-            steps.append(EVENTS[event])
-    return steps
 
 
 def _solution() -> str:
@@ -156,12 +141,19 @@ def at_full_size(*sources: str) -> None:
         print(f"Recorded on an {kept['gpu']}, {kept['recorded']}:\n\n{kept['output']}")
 
 
-def show_speedups() -> None:
-    """Print the table of times and speedups of the ladder's own kernels: run here on a GPU, else recorded."""
-    gpu, kept = live(), recorded()
+def show_speedups(*sources: str) -> None:
+    """Print times and speedups of these kernels, run here on a GPU; of the ladder's own, when none are given, else recorded."""
+    gpu, kept = live() if not sources else kernels.gpu(), recorded()
     if gpu is not None:
-        report = run(*LADDER, machine="gpu")
+        report = run(*(sources or LADDER), machine="gpu")
+        if not report.passed:
+            print("Not timed: a kernel that gives wrong results has no speedup.\n")
+            print(report)
+            return
         ms, source = {r.kernel.name: r.ms for r in report.runs}, f"this {gpu.name}"
+    elif sources:
+        print("No GPU here: run this cell on one, in Colab for example.")
+        return
     elif kept is not None:
         ms, source = kept["ms"], f"an {kept['gpu']}, {kept['recorded']}"
     else:
@@ -173,6 +165,132 @@ def show_speedups() -> None:
     names = [kernel.name for kernel in KERNELS]
     for slow, fast in ((0, 1), (0, 2), (1, 2)):
         print(f"  {names[fast]} over {names[slow]}: {ms[names[slow]] / ms[names[fast]]:.2f}x")
+
+
+STEPS = {  # PTX that begins like this: what a turn of part B does there
+    "cp.async.wait": "wait for the copies",
+    "bar": "barrier",
+    "cp.async.c": "copy into",
+    "cp.async.commit": "commit",
+    "st.shared": "store into",
+    "wmma.load": "load from",
+    "wmma.mma": "multiply",
+}
+
+
+def turns(done: LabRun, tiles: int = 3) -> list[str]:
+    """What warp 0 of the first block does before its loop and in the loop's first turns, with the buffers it uses.
+
+    From the trace, in the order of the PTX. Which buffer an address lies in follows from where fragments are
+    loaded; "?" where the tiles do not lie as in `_regions`. Empty when the kernel multiplies nothing on tensor cores.
+    """
+    rows = [(step, row) for row in done.trace.instructions if (step := _step(row.opcode))]
+    if not any(step == "wmma.mma" for step, _ in rows):
+        return []
+    starts = {a for step, row in rows if step == "wmma.load" for a in _addresses(done, row)}
+    places = _regions(starts)
+    warps = done.trace.blocks * done.kernel.threads[0] // 32
+    loop = [(step, row) for step, row in rows if _times(done, row, warps) > 1]
+    before = [(step, row) for step, row in rows if _times(done, row, warps) == 1]
+    found = [_words(before, done, places, 0, "before the loop")]
+    found += [_words(loop, done, places, turn, f"tile {turn}") for turn in range(tiles)]
+    return [line for line in found if line]
+
+
+def _times(done: LabRun, row, warps: int) -> int:
+    """How often warp 0 of the first block executed this row; of rows without addresses, a warp on average."""
+    return len(_addresses(done, row)) or row.warps // warps
+
+
+def _step(opcode: str) -> str | None:
+    return max((step for step in STEPS if opcode.startswith(step)), key=len, default=None)
+
+
+def _addresses(done: LabRun, row) -> list[int]:
+    """The lowest shared address of each execution of this row by warp 0."""
+    return [
+        int(a.addresses[a.active].min()) for a in done.trace.accesses(row, 0) if a.space == "shared"
+    ]
+
+
+def _words(rows, done, places, turn, title) -> str:
+    said: list[str] = []
+    for step, row in rows:
+        words = STEPS[step]
+        if words.endswith(("into", "from")):
+            here = _addresses(done, row)
+            if turn >= len(here):
+                continue
+            buffer = next((n for start, n in reversed(places) if start <= here[turn]), "?")
+            words += f" buffer {buffer}"
+        if not said or said[-1] != words:
+            said.append(words)
+    return f"{title}: {', '.join(said)}" if said else ""
+
+
+def _regions(starts: set[int]) -> list[tuple[int, int]]:
+    """(first byte, buffer) of the lab's four tiles, from where fragments are loaded: two of A, then two of B, or by turns."""
+    a_bytes, b_bytes = 32 * 16 * 2, 16 * 64 * 2
+    plain = [0, a_bytes, 2 * a_bytes, 2 * a_bytes + b_bytes]
+    by_turns = [0, a_bytes, a_bytes + b_bytes, 2 * a_bytes + b_bytes]
+    b_first = [0, b_bytes, 2 * b_bytes, 2 * b_bytes + a_bytes]
+    known = (plain, (0, 1, 0, 1)), (by_turns, (0, 0, 1, 1)), (b_first, (0, 1, 0, 1))
+    for first, buffers in known:
+        if set(first) <= starts:
+            return list(zip(first, buffers, strict=True))
+    return []
+
+
+def show_turns(*sources: str) -> None:
+    """Print what part B of these kernels does for three tiles; of the ladder's own when they cannot be run yet."""
+    done = _part_b(sources)
+    lines = turns(done) if done.trace is not None else []
+    if not lines:
+        print("Your gemm_wmma_async multiplies nothing yet. The ladder's own does this:")
+        lines = turns(_part_b(LADDER))
+    print("\n".join(lines))
+
+
+def _part_b(sources) -> LabRun:
+    return run(*sources, size=64, machine="emulator").run("gemm_wmma_async")
+
+
+def show_occupancy(*sources: str, arch: int = DEFAULT_ARCH) -> None:
+    """Print, for each of the student's kernels, registers, shared memory, and the blocks that are resident at once."""
+    for kernel in KERNELS[1:]:
+        for source in sources:
+            text, name = read(source)
+            built = kernels.build(device_code(text), name=name, arch=arch)
+            if entry := find_entry(built, kernel.name):
+                report = built.reports[entry]
+                threads, shared = kernel.threads[0], kernel.shared_bytes + report.shared_bytes
+                resident = occupancy(arch, threads, report.registers, shared)
+                print(
+                    f"{kernel.name:16} {report.registers:3} registers per thread, {shared:5,} bytes of shared memory per "
+                    f"block: {resident.blocks} blocks, {resident.warps} of {resident.max_warps} warps on a "
+                    f"multiprocessor of sm_{arch}; limited by {resident.limited_by}"
+                )
+
+
+WHY = {
+    "warp instructions": lambda trace: sum(row.warps for row in trace.instructions),
+    "bytes read from global memory": lambda trace: count(trace, "bytes read from global memory"),
+    "shared-memory wavefronts": lambda trace: trace.total("shared_wavefronts"),
+    "warps at a barrier": lambda trace: count(trace, "barriers"),
+    "bytes copied by cp.async": lambda trace: count(trace, "bytes copied by cp.async"),
+}
+
+
+def show_why(*sources: str) -> None:
+    """Print what the three kernels do for the same product, counted on the emulator: the reasons behind the times."""
+    report = run(*sources, size=128, machine="emulator")
+    for what, counted in WHY.items():
+        values = [
+            f"{counted(r.trace):>12,}" if r.trace is not None else f"{'stopped':>12}"
+            for r in report.runs
+        ]
+        print(f"{what:30}", *values)
+    print(f"{'':30}", *(f"{k.name.removeprefix('gemm_'):>12}" for k in KERNELS))
 
 
 if __name__ == "__main__":

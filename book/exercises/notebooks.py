@@ -22,15 +22,16 @@ INTRODUCTIONS = {
     "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
     "Bank conflicts and swizzles": "The same data, the same instructions, in places where nobody meets.",
     "Everything at once": "What a kernel needs beside its inner loop, and one kernel that is all yours.",
-    "Sums across threads": "Values that several threads or blocks add together: shuffles, reductions, atomics, and the digits of a sum.",
+    "Sums across threads": "Values that several threads or blocks add: shuffles, reductions, atomics, and the digits of a sum.",
     "The capstone": "One kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline along K.",
 }
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
-LOAD = "%load_ext book.exercises\nfrom book.exercises import check"
+LOAD = "%load_ext book.exercises\nfrom book.cells import answers\nfrom book.exercises import check, twins"
+TWIN = "Without a kernel, and in this page, you can answer this:"
 HOW = (
     "Fill the gap, run the cell, then run the check below it. The check runs your kernel on the emulator, and on your GPU "
     "too if you have one: new random inputs each time, awkward sizes, every element compared. Without changes each check "
-    "fails, and says why."
+    "fails, and says why. Each exercise also has a question that you can answer in the page itself, without running anything."
 )
 
 
@@ -64,11 +65,15 @@ def cells(exercise: Exercise) -> list:
         answer = exercise.variable
         gap = "\n\n\n" if exercise.given.startswith("def") else "\n\n"
         work = [new_code_cell(f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})')]
+    twin = f"ex-{exercise.name.replace('_', '-')}"
     solution = f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
     return [
         new_markdown_cell(
             f"## {exercise.title}\n\n*{time[0].upper() + time[1:]}.* {exercise.task}{goals}"
         ),
+        new_markdown_cell(TWIN),
+        new_code_cell(f'answers.check("{twin}")'),
+        new_code_cell(f'answers.settle("{twin}", twins.counted("{exercise.name}"))'),
         *work,
         new_markdown_cell(
             "\n\n".join(

@@ -37,6 +37,10 @@ AXPY_SUSPECTS = {
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (
         np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
     ),
+    "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
+    "a * x is subtracted from y, not added to it": lambda case: (
+        case.args[1] - case.args[3] * case.args[0]
+    ),
     "The last element is left out": lambda case: np.where(
         np.arange(len(case.expected)) < len(case.expected) - 1, case.expected, case.args[1]
     ),
@@ -65,6 +69,12 @@ def _sums(x, grid, block, sizes, label, special="") -> Case:
     )  # fmt: skip
 
 
+def _columns_of_tiles(x) -> np.ndarray:
+    rows, columns = (ceil_div(n, 16) for n in x.shape)
+    whole = np.pad(x, [(0, -n % 16) for n in x.shape])
+    return whole.reshape(rows, 16, columns, 16).sum((1, 2)).reshape(-1)[: len(x)]
+
+
 def _one_row(change):
     """A suspect from what would be summed of each row of x."""
     return lambda case: change(case.args[0].astype(float))
@@ -78,6 +88,20 @@ ROW_SUSPECTS = {
     "Only the last tile of 16 columns is summed": _one_row(
         lambda x: x[:, (x.shape[1] - 1) // 16 * 16 :].sum(1)
     ),
+    "The tile's two indices are the wrong way round: columns of each 16 x 16 tile are summed": _one_row(
+        lambda x: _columns_of_tiles(x)
+    ),
+    "Only the last column of each tile is there: the sum is set (`=`) where it must be added to (`+=`)": (
+        _one_row(lambda x: x[:, -1])
+    ),
+    "The first column of each tile is left out": _one_row(
+        lambda x: x[:, np.arange(x.shape[1]) % 16 > 0].sum(1)
+    ),
+    "The last column of each tile is left out": _one_row(
+        lambda x: x[:, np.arange(x.shape[1]) % 16 < 15].sum(1)
+    ),
+    "Of every 2 columns only the first is summed": _one_row(lambda x: x[:, ::2].sum(1)),
+    "The sign is wrong": _one_row(lambda x: -x.sum(1)),
     "Only the first column of each tile is summed": _one_row(lambda x: x[:, ::16].sum(1)),
     "The first tile is summed in every turn": _one_row(
         lambda x: x[:, :16].sum(1) * ceil_div(x.shape[1], 16)

@@ -131,6 +131,30 @@ def _without_last_of_each(t):
     )
 
 
+def _transpose_tiles_of(X, size: int):
+    """Each tile of an operand transposed, the tiles at the edges filled up with zeros."""
+    rows, cols = X.shape
+    whole = np.zeros((-(-rows // size) * size, -(-cols // size) * size))
+    whole[:rows, :cols] = X
+    return _unblocks(_blocks(whole, size).swapaxes(2, 3))
+
+
+def _with_transposed_tiles(operand: str, size: int):
+    """The product of the tiles of both operands, those of one of them transposed."""
+
+    def change(p):
+        M, N = len(p.A), p.B.shape[1]
+        A = _transpose_tiles_of(p.A, size) if operand == "A" else _padded(p.A, size)
+        B = _transpose_tiles_of(p.B, size) if operand == "B" else _padded(p.B, size)
+        return Product((A @ B)[:M, :N], np.eye(N), p.old, p.alpha, p.beta).C
+
+    return change
+
+
+def _padded(X, size: int):
+    return np.pad(X, [(0, -n % size) for n in X.shape])
+
+
 def _transpose_tile(tile, block):
     """Each tile of C transposed as a grid of blocks, the blocks themselves left as they are."""
 
@@ -174,6 +198,24 @@ SUSPECTS = [
         ),
         ("A is read transposed", lambda p: _with(p, p.A.reshape(p.A.shape[::-1]).T)),
         ("B is read transposed", lambda p: _with(p, B=p.B.reshape(p.B.shape[::-1]).T)),
+        (
+            "Only the last term along K is there: the sum is set (`=`) where it must be added to (`+=`)",
+            lambda p: _keep_k(p, slice(-1, None)) if p.A.shape[1] > 1 else None,
+        ),
+        *(
+            (
+                f"Only the last term of each {t} along K is there: the sum is set (`=`) where it must be added to (`+=`)",
+                lambda p, t=t: _keep_k(p, slice(t - 1, None, t)) if p.A.shape[1] > t else None,
+            )
+            for t in (8, 16, 32)
+        ),
+        ("The sign is wrong: products are subtracted", lambda p: _with(p, -p.A)),
+        (
+            "A and B are added, not multiplied",
+            lambda p: (
+                p.A.sum(1)[:, None] + p.B.sum(0)[None] if not p.beta and p.alpha == 1 else None
+            ),
+        ),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
         *((f"The tail of K is missing: its last K % {t} terms", _drop_tail(t)) for t in TILES),
@@ -280,6 +322,14 @@ SUSPECTS = [
         (
             "Rows 8-15 of each 16 of the output are swapped with rows 0-7",
             lambda p: _swap(p.C, 0, 8),
+        ),
+        *(
+            (
+                f"Each {t}x{t} tile of {operand} is read transposed: its two indices are the wrong way round",
+                _with_transposed_tiles(operand, t),
+            )
+            for t in (16, 32, 64)
+            for operand in "AB"
         ),
     ]
 ]

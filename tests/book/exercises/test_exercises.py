@@ -12,9 +12,11 @@ from book.exercises import EXERCISES, attempt, check, find, judge, notebooks, pr
 from book.exercises.cell import judge_answer
 from book.exercises.diagnose import explained
 from book.exercises.exercise import FOLDER
+from tests.book.exercises import test_ramp
 
-KERNELS = [e.name for e in EXERCISES if e.is_kernel]
-ANSWERS = [e.name for e in EXERCISES if not e.is_kernel]
+RAMP = {*test_ramp.GIVEN, *test_ramp.WRONG_ANSWERS}  # tested there
+KERNELS = [e.name for e in EXERCISES if e.is_kernel and e.name not in RAMP]
+ANSWERS = [e.name for e in EXERCISES if not e.is_kernel and e.name not in RAMP]
 
 # What is said of the version that the reader is given.
 GIVEN = {
@@ -73,6 +75,8 @@ MISTAKES = {
     },
     "vectorize": {
         "no look at N": ([("if (N % 4 == 0)", "if (true)")], "misaligned"),
+        "by the number of rows": ([("N % 4 == 0", "M % 4 == 0")], "misaligned"),
+        "only where N is a multiple of 8": ([("N % 4 == 0", "N % 8 == 0")], "the goal is 18"),
         "tail forgotten": ([("for (int i = threadIdx.x; i < N; i +=", "for (int i = threadIdx.x; i < N / 4 * 4; i +=")], "N=301 is no multiple of 4"),
         "index not times four": ([("int i = 4 * threadIdx.x", "int i = threadIdx.x")], "misaligned"),
         "a quarter of the row": ([("i < N; i += 4 * blockDim.x", "i < N / 4; i += 4 * blockDim.x")], "No thread stores there: a loop"),

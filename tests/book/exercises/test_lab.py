@@ -151,8 +151,13 @@ def test_evidence_for_the_report():
         == 0
     )
     assert lab_evidence.executed(narrow.run("gemm_wmma_async"), "cp.async.cg") == {"cp.async.cg": 0}
-    steps = lab_evidence.timeline(wide.run("gemm_wmma_async"))
-    assert steps.index("copy 16 bytes of the next tile") < steps.index("multiply")
+    before, *tiles = lab_evidence.turns(wide.run("gemm_wmma_async"))
+    assert before == "before the loop: copy into buffer 0, commit"
+    for number, told in enumerate(tiles):
+        assert told.startswith(
+            f"tile {number}: wait for the copies, barrier, copy into buffer {1 - number % 2}"
+        )
+        assert f"load from buffer {number % 2}, multiply" in told
     assert "race" in " ".join(
         lab.run(lab_evidence.without_the_wait(), size=64, machine="emulator").advice
     )
@@ -181,3 +186,27 @@ def test_the_lab_kernels_take_the_lab_launch(file, entry, rows, shared_bytes, ar
     built = kernels.build(FOLDER / "cuda" / file, arch=arch)
     launch(built, entry, grid, (128,), [A, B, C, *sizes], shared_bytes, machine="emulator")
     np.testing.assert_allclose(C, A.astype(float) @ B.astype(float), atol=1e-2)
+
+
+def test_evidence_is_of_the_student_s_own_kernels(capsys):
+    lab_evidence.show_turns(LAB.skeleton)
+    told = capsys.readouterr().out
+    assert told.startswith("Your gemm_wmma_async multiplies nothing yet.") and "tile 2: " in told
+    serial = LAB.solution.replace(
+        "        if (tile + 1 < K / WMMA_K) fetch(tile + 1);\n", ""
+    ).replace(
+        "release();\n        __syncthreads();",
+        "release();\n        __syncthreads();\n        if (tile + 1 < K / WMMA_K) fetch(tile + 1);",
+    )
+    lab_evidence.show_turns(serial)
+    tile = capsys.readouterr().out.splitlines()[1]
+    assert tile.index("multiply") < tile.index("copy into")
+    lab_evidence.show_occupancy(LAB.solution)
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 2 and all("limited by" in line for line in told)
+    lab_evidence.show_why(LAB.solution)
+    told = capsys.readouterr().out
+    copied = next(line for line in told.splitlines() if line.startswith("bytes copied"))
+    assert copied.split()[-3:-1] == ["0", "0"] and copied.split()[-1] != "0"
+    lab_evidence.show_speedups(LAB.skeleton)
+    assert "No GPU here: run this cell on one" in capsys.readouterr().out

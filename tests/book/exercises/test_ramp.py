@@ -278,7 +278,7 @@ WRONG_ANSWERS = {
         ([8, 2, 4, 32, 1], "dictionary of counts"),
     ],
     "compose_layout": [
-        ((((4, 8), 4), ((4, 16), 1)), "count the elements of the tile column by column"),
+        ((((4, 8), 4), ((4, 16), 1)), "count elements of the tile column by column"),
         ((((4, 8), 4), ((1, 96), 24)), "the other way round"),
         ((((4, 8), 4), ((24, 1), 24)), "four rows down, not one"),
         ((((4, 8), 4), ((32, 1), 8)), "24 elements apart, not 8"),
@@ -292,7 +292,9 @@ WRONG_ANSWERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name,answer,words", [(n, a, w) for n, rows in WRONG_ANSWERS.items() for a, w in rows])
+@pytest.mark.parametrize(
+    "name,answer,words", [(n, a, w) for n, rows in WRONG_ANSWERS.items() for a, w in rows]
+)
 def test_wrong_answers_are_told_why(name, answer, words):
     verdict = judge_answer(name, answer)
     assert not verdict and words in plain(verdict), str(verdict)
