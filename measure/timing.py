@@ -29,6 +29,7 @@ from kernels.machine import gpu
 from kernels.rungs import Rung, Types, find
 
 SAMPLES = 25
+FEWEST_SAMPLES = 5  # of which a median is still taken, on a GPU that is slow
 GROUP_MS = 0.2
 WARM_UP_MS = 10.0
 MOST_IN_A_GROUP, MOST_WARM_UPS = 200, 2000  # launches, however short
@@ -181,8 +182,8 @@ def time_rung(
     """One row of `results/`: this rung against cuBLAS at one size, on this machine's GPU.
 
     `types` is for the rung `cublas` alone, whose formats are the caller's choice. UnsupportedGPU
-    when the GPU is absent or cannot run the rung; TimeoutError when `samples` would take longer
-    than `limit_s`.
+    when the GPU is absent or cannot run the rung. A slow GPU takes fewer samples, as many as `limit_s`
+    seconds hold; TimeoutError when that is fewer than 5.
     """
     if gpu() is None:
         raise UnsupportedGPU("timing needs an NVIDIA GPU and CuPy")
@@ -198,7 +199,7 @@ def time_rung(
     types = how.types
     sets = matrices(types, how.shapes())
     launches = rung_launches(how, sets)
-    _check_duration(launches[0], samples, limit_s)
+    samples = _affordable(_seconds(launches[0]), samples, limit_s)
     competitors = {
         "rung": launches,
         "cublas": cublas_launches(sets, types.inputs, rung.a_major),
@@ -211,7 +212,8 @@ def time_rung(
     return _row(rung, (M, N, K), types, timings["rung"], timings["cublas"], error, dict(how.macros))
 
 
-def _check_duration(launch: Launch, samples: int, limit_s: float) -> None:
+def _seconds(launch: Launch) -> float:
+    """How long one launch takes, after one that warms up."""
     import cupy
 
     launch()
@@ -219,11 +221,17 @@ def _check_duration(launch: Launch, samples: int, limit_s: float) -> None:
     start = time.perf_counter()
     launch()
     cupy.cuda.get_current_stream().synchronize()
-    seconds = time.perf_counter() - start
-    if seconds * samples > limit_s:
+    return time.perf_counter() - start
+
+
+def _affordable(seconds: float, samples: int, limit_s: float) -> int:
+    """How many samples of a launch of that many seconds fit into the limit, at most `samples`."""
+    fit = min(samples, int(limit_s / seconds))
+    if fit < min(samples, FEWEST_SAMPLES):
         raise TimeoutError(
-            f"one launch takes {seconds:.2g} s: {samples} samples exceed {limit_s:.0f} s"
+            f"one launch takes {seconds:.2g} s: {min(samples, FEWEST_SAMPLES)} samples exceed {limit_s:.0f} s"
         )
+    return fit
 
 
 def _error(matrices: tuple, types: Types, a_major: str) -> float | None:
