@@ -104,9 +104,10 @@ class Explorer(Shown):
         return _script(self.kind)
 
     def html(self) -> str:
+        # The attribute keeps JupyterLab's shortcuts away: an arrow moves a slider, and `d d` deletes no cell.
         data = html.escape(json.dumps(self.data, separators=(",", ":")))
         body = (
-            f'<div class="gl-explorer" data-kind="{self.kind}" data-data="{data}">'
+            f'<div class="gl-explorer" data-lm-suppress-shortcuts="true" data-kind="{self.kind}" data-data="{data}">'
             f"<p>{html.escape(self.alt)} (Moving it needs JavaScript.)</p></div>"
             f'<script>(() => {{\n{self.script}\nmount("{self.kind}", explorer);\n}})();</script>'
         )

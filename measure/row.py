@@ -19,6 +19,7 @@ from . import clock
 from .library import Library, timed
 from .timing import SAMPLES, Launch, Timing, cublas_launches, matrices, measure, rung_launches
 
+FEWEST_SAMPLES = 5  # of which a median is still taken, on a GPU that is slow
 COPY_SAMPLES = 7  # of the times with padding or a transposed copy
 
 Size = tuple[int, int, int]
@@ -42,8 +43,8 @@ def time_rung(
 
     `types` is for the rung `cublas` alone, whose formats are the caller's choice. With `sustained_s`
     the kernel also runs for so many seconds without a pause. `library` keeps cuBLAS's times between
-    calls of one run. UnsupportedGPU when the GPU is absent or cannot run the rung; TimeoutError when
-    `samples` would take longer than `limit_s`.
+    calls of one run. UnsupportedGPU when the GPU is absent or cannot run the rung. A slow GPU takes
+    fewer samples, as many as `limit_s` seconds hold; TimeoutError when that is fewer than 5.
     """
     if gpu() is None:
         raise UnsupportedGPU("timing needs an NVIDIA GPU and CuPy")
@@ -56,7 +57,7 @@ def time_rung(
     how = plan(rung, M, N, K, macros, defaults=defaults)
     sets = matrices(how.types, how.shapes())
     launches = rung_launches(how, sets)
-    _check_duration(launches[0], samples, limit_s)
+    samples = _affordable(_seconds(launches[0]), samples, limit_s)
     timing = measure({"rung": launches}, samples)["rung"]
     _poison(sets[0][2])  # what the kernel does not write is seen
     launches[0]()
@@ -92,7 +93,8 @@ def _time_cublas(rung: Rung, size: Size, types: Types, samples: int, sustained_s
     return row | _beside(found.asked, found)
 
 
-def _check_duration(launch: Launch, samples: int, limit_s: float) -> None:
+def _seconds(launch: Launch) -> float:
+    """How long one launch takes, after one that warms up."""
     import cupy
 
     launch()
@@ -100,11 +102,18 @@ def _check_duration(launch: Launch, samples: int, limit_s: float) -> None:
     start = time.perf_counter()
     launch()
     cupy.cuda.get_current_stream().synchronize()
-    seconds = time.perf_counter() - start
-    if seconds * samples > limit_s:
+    return time.perf_counter() - start
+
+
+def _affordable(seconds: float, samples: int, limit_s: float) -> int:
+    """How many samples of a launch of that many seconds fit into the limit, at most `samples`."""
+    fit = min(samples, int(limit_s / seconds))
+    fewest = min(samples, FEWEST_SAMPLES)
+    if fit < fewest:
         raise TimeoutError(
-            f"one launch takes {seconds:.2g} s: {samples} samples exceed {limit_s:.0f} s"
+            f"one launch takes {seconds:.2g} s: {fewest} samples exceed {limit_s:.0f} s"
         )
+    return fit
 
 
 def _clocks(launches: list[Launch], timing: Timing, size: Size, sustained_s: float) -> dict:

@@ -1,6 +1,6 @@
 """Does the book run in Colab? An environment like its image, the book served from a local bare clone, every notebook run.
 
-    python tests/colab_image.py check [--arch 75 80] [NOTEBOOK ...]   make colab-check
+    python tests/colab_image.py check [--arch 75,80] [NOTEBOOK ...]   make colab-check
     python tests/colab_image.py pins                                  make colab-pins: renew tests/colab-image.txt
 
 What is checked: the set-up cell of a published notebook, outside any clone, fetches the book and installs what the image
@@ -192,9 +192,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="colab_image")
     parser.add_argument("do", choices=["check", "pins"])
     parser.add_argument("notebooks", nargs="*", help="default: all of the book")
-    parser.add_argument("--arch", nargs="+", default=["75", "80"])
+    parser.add_argument("--arch", default="75,80", help="such as 75 or 75,80")
     asked = parser.parse_args()
-    return pins() if asked.do == "pins" else check(asked.notebooks, asked.arch)
+    return pins() if asked.do == "pins" else check(asked.notebooks, asked.arch.split(","))
 
 
 if __name__ == "__main__":

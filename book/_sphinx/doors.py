@@ -105,6 +105,16 @@ def describe(app: Sphinx, pagename, templatename, context: dict, doctree) -> Non
     context["metatags"] = context.get("metatags", "") + "\n" + "\n".join(tags)
 
 
+# docutils gives the list of references roles that ARIA 1.3 has withdrawn, and entries that no list may have.
+OLD_ROLES = (' role="doc-biblioentry"', ' role="list"')
+
+
+def mend(app: Sphinx, pagename, templatename, context: dict, doctree) -> None:
+    for role in OLD_ROLES:
+        if "body" in context:
+            context["body"] = context["body"].replace(role, "")
+
+
 NOT_FOUND = """\
 <!DOCTYPE html>
 <html lang="en">
@@ -165,5 +175,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("config-inited", configure)
     app.connect("html-page-context", launch, priority=502)  # after the theme's own buttons
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", mend)
     app.connect("build-finished", finish)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,7 @@
 // What scrolls sideways can be scrolled by keyboard: it takes the focus while, and only while, it is wider than its place.
 
-const SCROLLS = ".gl-scroll, .math-block, .bd-article pre, .bd-article .pst-scrollable-table-container, .cell_output";
+const SCROLLS =
+  '.gl-scroll, .math-block, .bd-article pre, .bd-article .pst-scrollable-table-container, .cell_output, [style*="overflow-x"]';
 
 const reach = () => {
   const own = [...document.querySelectorAll(SCROLLS)];

@@ -56,7 +56,8 @@ def _question(question: Question, mode: str) -> str:
     asked = f'<p class="gl-q-ask" id="ask-{name}">{questions.markup(question.ask)}</p>'
     why = f"<p>{questions.markup(question.why)}</p>" if question.why else ""
     return (
-        f'<div class="gl-q" data-name="{name}" data-mode="{mode}" data-sealed="{question.sealed(mode)}">'
+        f'<div class="gl-q" data-lm-suppress-shortcuts="true" data-name="{name}" '
+        f'data-mode="{mode}" data-sealed="{question.sealed(mode)}">'
         f"{asked if question.ask else ''}<noscript><details><summary>The answer</summary>"
         f"<p>{html.escape(question.answer_text)}</p>{why}</details></noscript></div>"
     )

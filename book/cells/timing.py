@@ -3,9 +3,11 @@
 import contextlib
 import datetime
 import io
+import re
 from collections.abc import Sequence
 
 import figures
+from kernels import RUNGS
 from kernels.machine import live
 from measure.bench import bench
 from measure.results import recorded, recordings
@@ -55,9 +57,34 @@ def _fastest(rows: Sequence[dict]) -> list[dict]:
 
 
 def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
-    """Rows of `measure.bench`, without its progress bar: a page would keep that for good."""
-    with contextlib.redirect_stderr(io.StringIO()):
-        return bench(rungs, (size,), show=False)
+    """Rows of `measure.bench`, without its progress bar: a page would keep that for good.
+
+    A rung that this GPU is too old or too slow for has the recorded row in its place, and a line says so.
+    """
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        rows = bench(rungs, (size,), show=False)
+    if live() is None:
+        return rows
+    order = list(rungs or RUNGS)
+    return sorted([*rows, *_left_out(said.getvalue(), size)], key=lambda r: order.index(r["rung"]))
+
+
+def _left_out(said: str, size: int) -> list[dict]:
+    """The recorded rows of the rungs that `bench` said it skipped; says so, once for each."""
+    rows = []
+    for name, why in dict(re.findall(r"^(\w+) .*?: skipped, (.*)$", said, re.MULTILINE)).items():
+        try:
+            recording = recorded()
+            there = [dict(row) for row in recording.select(name, m=size, n=size, k=size)]
+        except (FileNotFoundError, ValueError):
+            there = []
+        shown = (
+            f"its recorded time on {recording.gpu} is shown" if there else "no time was recorded"
+        )
+        print(f"{name} was not timed here: {why}; {shown}.")
+        rows += [{**row, "recorded_on": recording.gpu} for row in there]
+    return rows
 
 
 def _drawing(rows: Sequence[dict], title: str | None, recording=None):
@@ -80,7 +107,8 @@ def _drawing(rows: Sequence[dict], title: str | None, recording=None):
 
 def _finding(rows: Sequence[dict]) -> str | None:
     """A title: how the last rung does against the one before, and against cuBLAS."""
-    first = {row["rung"]: row for row in reversed(rows) if row["rung"] != "cublas"}
+    here = [row for row in rows if row["rung"] != "cublas" and "recorded_on" not in row]
+    first = {row["rung"]: row for row in reversed(here)}
     rungs = list(reversed(first.values()))
     if not rungs:
         return None
@@ -95,12 +123,13 @@ def _finding(rows: Sequence[dict]) -> str | None:
 
 def _name(row: dict, rows: Sequence[dict]) -> str:
     """The rung's name, with its types where it has several rows."""
+    where = f", recorded on {row['recorded_on']}" if "recorded_on" in row else ""
     same = [other for other in rows if other["rung"] == row["rung"]]
     if len(same) == 1:
-        return row["rung"]
+        return row["rung"] + where
     short = {"float32": "fp32", "float16": "fp16", "tf32": "tf32", "bfloat16": "bf16"}
     short |= {"float8_e4m3fn": "fp8", "int8": "int8"}
     words = short[row["inputs"]]
     if len({other["output"] for other in same if other["inputs"] == row["inputs"]}) > 1:
         words += f" to {short[row['output']]}"
-    return f"{row['rung']} {words}"
+    return f"{row['rung']} {words}{where}"

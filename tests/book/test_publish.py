@@ -102,3 +102,18 @@ def test_without_make_the_same_commands_have_a_python_entry():
     )
     assert done.returncode == 2
     assert "choose from" in done.stderr
+
+
+def test_a_fresh_clone_opens_trusted(monkeypatch, tmp_path):
+    import nbformat
+    from nbformat.sign import NotebookNotary
+
+    from book import __main__ as commands
+
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path))
+    one = nbformat.read(chapters.paths()[0], as_version=4)
+    assert not NotebookNotary().check_signature(one)
+    assert commands.trust() == len(chapters.paths())
+    assert NotebookNotary().check_signature(one)
+    one.cells[0].source += "changed"
+    assert not NotebookNotary().check_signature(one)

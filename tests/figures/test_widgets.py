@@ -240,3 +240,8 @@ def test_a_choice_of_drawings_names_each():
         figures.Choice({0: pages[0]}, "padding", "One")
     with pytest.raises(ValueError, match="start"):
         figures.Choice(pages, "padding", "Two", start=2)
+
+
+def test_keys_pressed_in_an_explorer_are_no_shortcuts_of_jupyterlab():
+    """Lumino passes by what lies below this attribute (its CommandRegistry), so arrows move sliders and edit no cell."""
+    assert ' data-lm-suppress-shortcuts="true"' in figures.BankExplorer().html()
