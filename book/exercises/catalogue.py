@@ -623,7 +623,10 @@ EXERCISES = (
         "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
         "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
         cases=lambda rng: last_drawn(_epilogues(rng)),
-        goals=(Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),),
+        goals=(
+            Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),
+            Goal("global_requests", 738, "M=33, N=36, K=5, alpha=1.5, beta=0"),
+        ),
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,

@@ -104,19 +104,16 @@ def notebook(part: str):
 
 
 PROGRESS = "# Exercises: your progress\n\nEvery exercise, with the minutes that it may take, in the order of the book."
-SAVING = (
-    "A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you "
-    "can download, and `load_progress` adds such a file to what has been passed here."
-)
-KEEPING = """\
-import tempfile
-from pathlib import Path
+SAVING = """\
+A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you can
+download, and `load_progress` adds such a file to what has been passed here:
 
+```python
 from book.exercises import load_progress, save_progress
 
-kept = Path(tempfile.mkdtemp()) / "progress.json"  # choose a place of your own
-save_progress(kept)
-load_progress(kept)\
+save_progress("progress.json")
+load_progress("progress.json")
+```\
 """
 LIST = """\
 from book.exercises import EXERCISES, progress
@@ -130,8 +127,7 @@ def progress():
     """The page that the reader's own work fills in."""
     made = new_notebook()
     passed = new_code_cell("progress()")
-    keeping = new_code_cell(KEEPING)
-    passed.metadata.tags = keeping.metadata.tags = [EXCUSED]
+    passed.metadata.tags = [EXCUSED]
     made.cells = [
         new_markdown_cell(PROGRESS),
         new_code_cell(LIST),
@@ -140,7 +136,6 @@ def progress():
         ),
         passed,
         new_markdown_cell(SAVING),
-        keeping,
     ]
     chapters.write_setup_cell(made)
     return made

@@ -123,7 +123,6 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "progress": [
         "progress()",
-        "import tempfile",
     ],
 }
 

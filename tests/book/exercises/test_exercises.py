@@ -168,6 +168,7 @@ MISTAKES = {
         ),
         "alpha forgotten": ([("alpha * sum", "sum")], "Alpha is missing"),
         "one by one": ([("col + 4 <= N && N % 4 == 0", "false")], "global requests"),
+        "only where N is a multiple of 8": ([("N % 4 == 0", "N % 8 == 0")], "global requests"),
     },
     "rasterise": {
         "last band too high": ([("min(GROUP, tiles_m - first_row)", "GROUP")], "out of bounds"),
