@@ -1,9 +1,12 @@
 """Which pages are visited, on which screens."""
 
-from book import chapters, publish
+from urllib.parse import urlparse
+
+from book import address, chapters, publish
 
 SITE = chapters.ROOT / "_build" / "html"
-BELOW = "/name/"  # as GitHub Pages shows a repository: not at the root
+# As GitHub Pages shows a repository: not at the root.
+BELOW = (urlparse(where.site).path if (where := address.known()) else "") or "/name/"
 SCREEN, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 
 
