@@ -85,7 +85,7 @@ def served(folder: Path) -> Path:
 
 
 RUN = """
-import sys, json, time, nbformat
+import sys, json, re, time, nbformat
 from nbclient import NotebookClient
 source, folder = sys.argv[1:]
 notebook = nbformat.read(source, as_version=4)
@@ -99,7 +99,7 @@ with client.setup_kernel():
         try:
             client.execute_cell(cell, number)
         except Exception as error:
-            problem = f"cell {number}: {str(error)[-600:]}"
+            problem = f"cell {number}: " + re.sub(r"\\x1b\\[[0-9;]*m", "", str(error)).strip()[-300:]
             break
         seconds.append(time.monotonic() - start)
         said = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stderr")
@@ -193,7 +193,7 @@ def main() -> int:
     parser.add_argument("do", choices=["check", "pins"])
     parser.add_argument("notebooks", nargs="*", help="default: all of the book")
     parser.add_argument("--arch", default="75,80", help="such as 75 or 75,80")
-    asked = parser.parse_args()
+    asked = parser.parse_intermixed_args()
     return pins() if asked.do == "pins" else check(asked.notebooks, asked.arch.split(","))
 
 
