@@ -29,6 +29,8 @@ import numpy as np
 
 from emulator.numbers.floats import fma
 from emulator.numbers.formats import narrow
+from emulator.numbers.fp8 import TYPES as _FP8
+from emulator.numbers.fp8 import VALUES as _FP8_VALUES
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,6 @@ class Rule:
 _FRACTION_BITS = {70: 23, 75: 24, 80: 24, 86: 24, 89: 24, 90: 25, 100: 25, 120: 25}
 _CHUNK_BYTES = {70: 8, 75: 16, 80: 16, 86: 16, 89: 16, 90: 32, 100: 32, 120: 32}
 _BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
-_FP8 = ("e4m3", "e5m2")
 ARCHITECTURES = tuple(_FRACTION_BITS)
 MEASURED = (90,)
 
@@ -125,14 +126,7 @@ def _double(a, b, c):
     for t in range(a.shape[-1]):
         left = np.broadcast_to(a[:, :, t, None], sums.shape)
         right = np.broadcast_to(b[:, None, t, :], sums.shape)
-        # Where nothing is to be rounded: a product of zero keeps the sign of -0 + -0, and one that
-        # leaves float64's range is finite beside an infinite sum.
-        zero, full = (
-            (left == 0) | (right == 0),
-            np.isinf(sums) & np.isfinite(left) & np.isfinite(right),
-        )
-        chained = np.where(zero, left * right + sums, fma(left, right, sums, "f64"))
-        sums = np.where(full, sums, chained)
+        sums = fma(left, right, sums, "f64")
     return np.ascontiguousarray(sums).view(np.uint64)
 
 
@@ -200,20 +194,6 @@ def _exponents(bits, type):
     return field
 
 
-def _fp8_values(type):
-    bits = np.arange(256)
-    mantissa, width = _MANTISSA[type], _EXPONENT[type]
-    field, fraction = bits >> mantissa & ((1 << width) - 1), bits & ((1 << mantissa) - 1)
-    size = np.where(field > 0, 1 + fraction / (1 << mantissa), 2 * fraction / (1 << mantissa))
-    value = np.ldexp(size, field - ((1 << (width - 1)) - 1))
-    if type == "e4m3":  # no infinities, one NaN
-        value[bits & 0x7F == 0x7F] = np.nan
-    else:
-        value[field == 31] = np.where(fraction[field == 31] == 0, np.inf, np.nan)
-    return np.where(bits & 0x80, -value, value).astype(np.float32)
-
-
-_FP8_VALUES = {type: _fp8_values(type) for type in _FP8}
 _FP8_AS_F16 = {type: x.astype(np.float16).view(np.uint16) for type, x in _FP8_VALUES.items()}
 
 
