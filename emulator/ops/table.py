@@ -66,7 +66,11 @@ FAMILIES = (
         merged(barriers.OPCODES, memory.FENCES, cluster.FENCES),
         "sync, arrive, red; numbered, and for a number of threads",
     ),
-    Family("tensor cores", tensor.OPCODES, "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8"),
+    Family(
+        "tensor cores",
+        tensor.OPCODES,
+        "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8",
+    ),
     Family(
         "warpgroup",
         merged(wgmma.OPCODES, registers.OPCODES),
