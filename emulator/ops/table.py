@@ -47,7 +47,7 @@ FAMILIES = (
         "floating point, conversion",
         floating.OPCODES,
         "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu; cvt among all "
-        "integers and f16, bf16, tf32, f32, f64; cvt.pack",
+        "integers and f16, bf16, tf32, f32, f64; e4m3x2, e5m2x2; cvt.pack",
     ),
     Family("comparison, selection", select.OPCODES, "both destinations; with and, or, xor"),
     Family(
