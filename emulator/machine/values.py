@@ -231,7 +231,7 @@ def scale(x: int | Affine, factor: int, width: int) -> int | Affine:
     if type(x) is int:
         return (x * factor) & ((1 << 8 * width) - 1)
     if factor == 1:
-        return x
+        return add(x, 0, width)  # x itself, unless its bounds leave 64 bits
     if factor == 0:
         return 0
     p = x.pattern

@@ -7,6 +7,8 @@ are zero. The rules are those of PTX ISA 9.7.9.21 (`cvt`):
 - float to integer saturates always; NaN becomes 0, except from `f64` or to a 64-bit integer, where
   it becomes `1 << (bits - 1)`;
 - float to a narrower float and integer to float round once (`rn rz rm rp`, and `rna` for tf32);
+- to tf32, `rna` cuts a NaN as it cuts any bits, `rn` and `rz` make 0x7fffe000 of it; infinity and NaN
+  under `rna.satfinite` lose a unit of the tf32 (measured on an H200: tests/data/README.md, `tf32_rule`);
 - `sat` clamps an integer to the destination's range and a float to [0, 1], NaN to 0; `satfinite`
   clamps a float to the largest finite number; `relu` clamps negatives to 0.
 """
@@ -96,14 +98,22 @@ def _float_to_integer(x, source, to, rounding):
 
 
 def _to_tf32(x, rounding, satfinite, relu):
-    nan = np.isnan(x)
-    result = drop_bits(x.view(np.uint32), 13, rounding).view(np.float32)
+    bits = x.view(np.uint32)
+    nan, sign = np.isnan(x), bits & np.uint32(0x80000000)
+    if rounding == "rna":
+        cut = bits & np.uint32(0xFFFFE000)
+        result = np.where(nan, cut, drop_bits(bits, 13, rounding))
+        if satfinite:
+            full = (result & np.uint32(0x7FFFFFFF)) >= np.uint32(0x7F800000)
+            result = np.where(full, result - np.uint32(0x2000), result)
+        return result.astype(np.uint32).view(np.float32)
+    result = drop_bits(bits, 13, rounding)
     if satfinite:
-        largest = np.uint32(0x7F7FE000).view(np.float32)
-        result = np.clip(result, -largest, largest)
+        size = np.minimum(result & np.uint32(0x7FFFFFFF), np.uint32(0x7F7FE000))
+        result = sign | size
     if relu:
-        result = np.where(result < 0, np.float32(0), result)
-    return np.where(nan, np.uint32(0x7FFFFFFF), result.view(np.uint32)).view(np.float32)
+        result = np.where(sign != 0, np.uint32(0), result)
+    return np.where(nan, np.uint32(0x7FFFE000), result).astype(np.uint32).view(np.float32)
 
 
 def _float_to_float(x, source, to, rounding, ftz, sat, satfinite, relu):

@@ -67,8 +67,11 @@ def fma_f64(a, b, c, rounding):
     tail, left = two_sum(bottom, rest)
     tail = odd(tail, left)
     total, error = two_sum(top, tail)
-    special = ~np.isfinite(total)
     plain = a * b + c
+    # Where nothing is to be rounded: a product of zero keeps the sign of -0 + -0, and one that only
+    # leaves float64's range is finite beside an infinite c.
+    special = ~np.isfinite(total) | (a == 0) | (b == 0)
+    plain = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, plain)
     total, error = np.where(special, plain, total), np.where(special, 0.0, error)
     result = directed(total, error, rounding)
     result = negative_zero(result, "f64", rounding, total, a * b, c)

@@ -9,7 +9,7 @@ and t = lane % 4, every shape but m8n8k4 f16 is made of 8-row tiles in which row
 `wmma` leaves its layout open. The one used here is what sm_75 and later do for 16x16x16, known from
 experiment: the fragments of the mma.m16n8 instructions that it is made of, and for f16 operands the
 registers beyond those repeat them. For m8n32k16 the same with A and B exchanged, so that it is
-consistent; what hardware does there is not documented.
+consistent; what hardware does there is not documented. For f64 (8x8x4) they are those of mma.m8n8k4.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ LANE = np.arange(32)
 GROUP, THREAD = LANE // 4, LANE % 4
 
 # Bits of one element, by PTX type.
-BITS = {"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32}
+BITS = {
+    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32,
+    "e4m3": 8, "e5m2": 8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +84,8 @@ SHAPES = {
     (8, 8, 16, "s8"): ("s32",),
     (16, 8, 16, "s8"): ("s32",),
     (16, 8, 32, "s8"): ("s32",),
+    (16, 8, 16, "e4m3"): ("f16", "f32"),
+    (16, 8, 32, "e4m3"): ("f16", "f32"),
     (8, 8, 4, "f64"): ("f64",),
     (16, 8, 4, "f64"): ("f64",),
     (16, 8, 8, "f64"): ("f64",),
@@ -92,12 +97,12 @@ WMMA_SHAPES = {
     (m, n, 16, operand): accumulators
     for (m, n) in ((16, 16), (32, 8), (8, 32))
     for operand, accumulators in (("f16", ("f16", "f32")), ("bf16", ("f32",)), ("s8", ("s32",)))
-} | {(16, 16, 8, "tf32"): ("f32",)}
+} | {(16, 16, 8, "tf32"): ("f32",), (8, 8, 4, "f64"): ("f64",)}
 
 
 def shape_key(m, n, k, a_type):
-    """The key of `SHAPES`: u8 and s8 share their fragments."""
-    return (m, n, k, "s8" if a_type == "u8" else a_type)
+    """The key of `SHAPES`: u8 and s8 have the same shapes, and e4m3 and e5m2."""
+    return (m, n, k, {"u8": "s8", "e5m2": "e4m3"}.get(a_type, a_type))
 
 
 @cache
@@ -158,6 +163,8 @@ def _operand_elements(type):
 @cache
 def wmma_a(m, n, k, type):
     """Operand A of `wmma`, (m, k), the same for both layouts in memory."""
+    if type == "f64":
+        return mma_a(m, k, type)
     if m == 8:
         turned = wmma_b(n, m, k, type)
         return Fragment((m, k), turned.bits, turned.cols, turned.rows, turned.copies)
@@ -168,6 +175,8 @@ def wmma_a(m, n, k, type):
 @cache
 def wmma_b(m, n, k, type):
     """Operand B of `wmma`, (k, n), the same for both layouts in memory."""
+    if type == "f64":
+        return mma_b(n, k, type)
     if m == 8:
         turned = wmma_a(n, m, k, type)
         return Fragment((k, n), turned.bits, turned.cols, turned.rows, turned.copies)
@@ -178,6 +187,8 @@ def wmma_b(m, n, k, type):
 @cache
 def wmma_c(m, n, k, type):
     """Accumulator of `wmma`, (m, n)."""
+    if type == "f64":
+        return mma_c(m, n, type)
     if m == 8:
         turned = wmma_c(n, m, k, type)
         return Fragment((m, n), turned.bits, turned.cols, turned.rows, turned.copies)

@@ -3,13 +3,7 @@
 Registers come as arrays (registers, W, 32) of uint32 (uint64 for f64), one column of 32 lanes for
 each of W warps.
 
-Accumulation model: products of f16, bf16 and tf32 operands are exact, their sum with C is formed in
-float64 and rounded once to the result's type (to nearest even). Integer-valued inputs therefore
-give exact results while sums stay below 2^24 (f32) or 2^11 (f16). Hardware adds the products in
-fixed-point with truncation, in groups of 4 to 16, so it may differ in the last bits: by less than k
-+ 1 units in the last place of the largest term. tf32 operands lose their low 13 bits, as the
-hardware ignores them. s8 and u8 sums are exact in 32 bits and wrap, or clamp with `satfinite`. f64
-products are summed in float64. NaN results of f16 and f32 are canonical.
+`tensor_sums` says how they are added: bit for bit as a tensor core of the given architecture does.
 """
 
 from dataclasses import dataclass
@@ -17,24 +11,19 @@ from functools import cached_property
 
 import numpy as np
 
-from emulator.numbers import fragments
-from emulator.numbers.formats import narrow
+from emulator.numbers import fragments, tensor_sums
 
-_STORAGE = {
-    "f16": np.uint16,
-    "bf16": np.uint16,
-    "tf32": np.uint32,
-    "f32": np.uint32,
-    "s32": np.uint32,
-    "f64": np.uint64,
-    "s8": np.uint8,
-    "u8": np.uint8,
-}
+# Operands that may be multiplied with each other though their types differ.
+_MIXED = ({"s8", "u8"}, {"e4m3", "e5m2"})
 
 
 @dataclass(frozen=True)
 class Product:
-    """One shape of `mma.sync` or `wmma.mma`: D (m, n) = A (m, k) @ B (k, n) + C."""
+    """One shape of `mma.sync` or `wmma.mma`: D (m, n) = A (m, k) @ B (k, n) + C.
+
+    arch: compute capability times ten, one of `tensor_sums.ARCHITECTURES`; how sums are rounded
+    depends on it. Raises ValueError for a combination that PTX does not have.
+    """
 
     m: int
     n: int
@@ -47,12 +36,13 @@ class Product:
     b_layout: str = "col"
     wmma: bool = False
     satfinite: bool = False
+    arch: int = 90
 
     def __post_init__(self):
         shapes = fragments.WMMA_SHAPES if self.wmma else fragments.SHAPES
         accumulators = shapes.get(fragments.shape_key(self.m, self.n, self.k, self.a_type), ())
-        integer = {"s8", "u8"}
-        mixed = self.a_type != self.b_type and not {self.a_type, self.b_type} <= integer
+        operands = {self.a_type, self.b_type}
+        mixed = len(operands) == 2 and operands not in _MIXED
         if mixed or self.c_type not in accumulators or self.d_type not in accumulators:
             raise ValueError(f"no such product: {self.name}")
         any_layout = self.wmma or (self.m, self.k, self.a_type) == (8, 4, "f16")
@@ -97,30 +87,12 @@ class Product:
 
     def __call__(self, a, b, c):
         """D's registers (registers, W, 32) from those of A, B and C."""
-        a = values(to_matrices(self.a, a), self.a_type)
-        b = values(to_matrices(self.b, b), self.b_type)
-        c = values(to_matrices(self.c, c), self.c_type)
-        with np.errstate(all="ignore"):
-            return to_registers(self.d, self._rounded(a @ b + c))
-
-    def _rounded(self, sums):
-        if self.d_type == "s32":
-            if self.satfinite:
-                sums = np.clip(sums, -(2.0**31), 2.0**31 - 1)
-            return sums.astype(np.int64).astype(np.uint32)
-        return narrow(sums, self.d_type).view(_STORAGE[self.d_type])
-
-
-def values(bits, type):
-    """Elements as float64, exactly (int8 and int32 values too: they fit)."""
-    if type == "f16":
-        return bits.view(np.float16).astype(np.float64)
-    if type == "bf16":
-        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
-    if type == "tf32":
-        return (bits & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
-    native = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "s8": np.int8, "u8": np.uint8}
-    return bits.view(native[type]).astype(np.float64)
+        parts = ((self.a, a), (self.b, b), (self.c, c))
+        matrices = [to_matrices(fragment, registers) for fragment, registers in parts]
+        types = self.a_type, self.b_type, self.c_type, self.d_type
+        kind = "wmma" if self.wmma else "mma"
+        d = tensor_sums.product(*matrices, *types, kind, self.arch, self.satfinite)
+        return to_registers(self.d, d)
 
 
 def to_matrices(fragment, registers):

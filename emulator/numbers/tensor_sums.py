@@ -29,6 +29,8 @@ import numpy as np
 
 from emulator.numbers.floats import fma
 from emulator.numbers.formats import narrow
+from emulator.numbers.fp8 import TYPES as _FP8
+from emulator.numbers.fp8 import VALUES as _FP8_VALUES
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,6 @@ class Rule:
 _FRACTION_BITS = {70: 23, 75: 24, 80: 24, 86: 24, 89: 24, 90: 25, 100: 25, 120: 25}
 _CHUNK_BYTES = {70: 8, 75: 16, 80: 16, 86: 16, 89: 16, 90: 32, 100: 32, 120: 32}
 _BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
-_FP8 = ("e4m3", "e5m2")
 ARCHITECTURES = tuple(_FRACTION_BITS)
 MEASURED = (90,)
 
@@ -125,14 +126,7 @@ def _double(a, b, c):
     for t in range(a.shape[-1]):
         left = np.broadcast_to(a[:, :, t, None], sums.shape)
         right = np.broadcast_to(b[:, None, t, :], sums.shape)
-        # Where nothing is to be rounded: a product of zero keeps the sign of -0 + -0, and one that
-        # leaves float64's range is finite beside an infinite sum.
-        zero, full = (
-            (left == 0) | (right == 0),
-            np.isinf(sums) & np.isfinite(left) & np.isfinite(right),
-        )
-        chained = np.where(zero, left * right + sums, fma(left, right, sums, "f64"))
-        sums = np.where(full, sums, chained)
+        sums = fma(left, right, sums, "f64")
     return np.ascontiguousarray(sums).view(np.uint64)
 
 
@@ -173,6 +167,9 @@ _NO_EXPONENT = -8192  # of a zero operand: its products set no scale
 # Elements of D that are worked on together, so that intermediate arrays stay in the cache.
 _BLOCK = 1 << 14
 
+# Products that are held at once, where that saves calls.
+_PRODUCTS = 1 << 16
+
 
 def _values(bits, type):
     """Elements as float32, exactly."""
@@ -197,20 +194,6 @@ def _exponents(bits, type):
     return field
 
 
-def _fp8_values(type):
-    bits = np.arange(256)
-    mantissa, width = _MANTISSA[type], _EXPONENT[type]
-    field, fraction = bits >> mantissa & ((1 << width) - 1), bits & ((1 << mantissa) - 1)
-    size = np.where(field > 0, 1 + fraction / (1 << mantissa), 2 * fraction / (1 << mantissa))
-    value = np.ldexp(size, field - ((1 << (width - 1)) - 1))
-    if type == "e4m3":  # no infinities, one NaN
-        value[bits & 0x7F == 0x7F] = np.nan
-    else:
-        value[field == 31] = np.where(fraction[field == 31] == 0, np.inf, np.nan)
-    return np.where(bits & 0x80, -value, value).astype(np.float32)
-
-
-_FP8_VALUES = {type: _fp8_values(type) for type in _FP8}
 _FP8_AS_F16 = {type: x.astype(np.float16).view(np.uint16) for type, x in _FP8_VALUES.items()}
 
 
@@ -218,10 +201,15 @@ def _floating(a, b, c, a_type, b_type, c_type, d_type, how):
     """Chunks of truncated sums over all matrices, a block of them at a time."""
     tiles, m, _ = a.shape
     n = b.shape[-1]
-    limit = 2.0**11 if "f16" in (d_type, how.result) else 2.0**24
-    if how.result != "e8m13" and _small_integers((a, a_type), (b, b_type), (c, c_type), limit):
-        sums = _values(a, a_type) @ _values(b, b_type) + _values(c, c_type)
-        return _canonical(sums + np.float32(0), d_type)
+    limit = 2.0**11 if "f16" in (d_type, how.result) else 2.0**23
+    if how.result != "e8m13":
+        integers = _small_integers((a, a_type), (b, b_type), (c, c_type), limit)
+        if integers:
+            left, right, sums = integers
+            sums = left @ right + sums + np.float32(0)  # no negative zero
+            return (
+                sums.astype(np.float16).view(np.uint16) if d_type == "f16" else sums.view(np.uint32)
+            )
     out = np.empty((tiles, m, n), np.uint16 if d_type == "f16" else np.uint32)
     step = max(1, _BLOCK // (m * n))
     for start in range(0, tiles, step):
@@ -231,18 +219,21 @@ def _floating(a, b, c, a_type, b_type, c_type, d_type, how):
 
 
 def _small_integers(a, b, c, limit):
-    """Whether every sum is an integer below `limit`, so that nothing is truncated or rounded.
+    """The operands' values where every sum is an integer below `limit`, so that nothing is lost; or None.
 
     Then the largest exponent is below 24, the last bit kept stands for at most 1, and any order of
     exact additions gives the result: a plain float32 product does.
     """
-    if any((_values(x.flat[:32], type) % 1).any() for x, type in (a, b, c)):
-        return False  # most data ends here, before it costs anything
-    a, b, c = (_values(*x) for x in (a, b, c))
-    sizes = [float(np.abs(x).max()) for x in (a, b, c)]
-    if not sizes[0] * sizes[1] * a.shape[-1] + sizes[2] < min(limit, 2.0**23):
-        return False
-    return all((x == np.rint(x)).all() for x in (a, b, c))
+    parts = a, b, c
+    for x, type in parts:
+        first = _values(x.reshape(-1)[:32], type)
+        if (first != np.rint(first)).any():
+            return None  # most data ends here, before it costs anything
+    found = [_values(*part) for part in parts]
+    sizes = [float(max(x.max(), -x.min())) for x in found]
+    if not sizes[0] * sizes[1] * a[0].shape[-1] + sizes[2] < limit:
+        return None
+    return found if all((x == np.rint(x)).all() for x in found) else None
 
 
 def _block(a, b, c, a_type, b_type, c_type, d_type, how):
@@ -293,32 +284,36 @@ def _chunks(k, how):
 
 def _chunk(left, left_e, right, right_e, sums, how, special):
     """One truncated sum: float32 values of the result's type, from terms along the first axis."""
-    at_once = len(left) if sums.size * len(left) <= _BLOCK else 1  # few calls, or small arrays
+    together = sums.size * len(left) <= _PRODUCTS and len(left) <= 16  # few calls, or small arrays
     top = _exponents(sums.view(np.uint32), "f32")
-    spare = np.empty((at_once, *sums.shape), np.int16)
-    for t in range(0, len(left), at_once):
-        np.add(left_e[t : t + at_once], right_e[t : t + at_once], out=spare)
-        np.maximum(top, spare[0] if at_once == 1 else spare.max(axis=0), out=top)
-    scale64 = np.ldexp(1.0, how.fraction_bits - top.astype(np.int32))
+    if together:
+        np.maximum(top, (left_e + right_e).max(axis=0), out=top)
+    else:
+        spare = np.empty(sums.shape, np.int16)
+        for t in range(len(left)):
+            np.maximum(top, np.add(left_e[t], right_e[t], out=spare), out=top)
+    scale64 = _power_of_two(how.fraction_bits - top.astype(np.int64))
     scale = scale64
     if left.dtype == np.float32:  # products are 0 or 2**-60 at least: this changes none that counts
         scale = np.minimum(scale64, 2.0**100).astype(np.float32)
-    term = np.empty(spare.shape, left.dtype)
-    whole = np.empty(spare.shape, np.int32)
     total = np.trunc(sums * scale64)
-    part = np.zeros(sums.shape, np.int32)
-    for t in range(0, len(left), at_once):
-        np.multiply(left[t : t + at_once], right[t : t + at_once], out=term)
-        np.multiply(term, scale, out=term)
-        np.copyto(whole, term, casting="unsafe")  # towards zero
-        if at_once > 1:
-            total += whole.sum(axis=0, dtype=np.int64)
-        else:
-            np.add(part, whole[0], out=part)
-        if t % 15 == 14:  # sixteen products might leave 32 bits
-            total += part
-            part[...] = 0
-    total += part
+    # A term is below 2**27, (2 - ulp)**2 * 2**25, so that 32 bits hold the sum of sixteen.
+    if together:
+        terms = left * right
+        terms *= scale
+        total += terms.astype(np.int32).sum(axis=0, dtype=np.int32)  # towards zero
+    else:
+        term, whole = np.empty(sums.shape, left.dtype), np.empty(sums.shape, np.int32)
+        part = np.zeros(sums.shape, np.int32)
+        for t in range(len(left)):
+            np.multiply(left[t], right[t], out=term)
+            np.multiply(term, scale, out=term)
+            np.copyto(whole, term, casting="unsafe")
+            np.add(part, whole, out=part)
+            if t % 16 == 15:
+                total += part
+                part[...] = 0
+        total += part
     total /= scale64
     result = _result(total, how.result)
     if special or not np.isfinite(sums).all():
@@ -328,6 +323,11 @@ def _chunk(left, left_e, right, right_e, sums, how, special):
         odd = ~np.isfinite(plain)
         result[odd] = plain[odd]
     return result
+
+
+def _power_of_two(exponents):
+    """2**exponents as float64, for int64 exponents of normal numbers."""
+    return ((exponents + 1023) << 52).view(np.float64)
 
 
 def _result(total, type):

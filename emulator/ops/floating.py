@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from emulator.machine.values import SIGNED, UNSIGNED, exact, signed
-from emulator.numbers import approximations, comparisons, conversions, floats
+from emulator.numbers import approximations, comparisons, conversions, floats, fp8
 from emulator.ops import elementwise, select
 from emulator.ops.fast import FAST_FLOATS
 from emulator.ops.forms import FLOAT, HALF, INT, LOGIC, ROUND, WORD
@@ -167,6 +167,8 @@ def testp(ins, bind):
 def cvt(ins, bind):
     parts = ins.parts
     to, source = parts[-2:]
+    if to in _FP8_PAIRS or source in _FP8_PAIRS:
+        return _fp8_pair(ins, bind, to, source)
     if len(ins.operands) == 3:
         return _pair_of(ins, bind, to, source)
     if to in elementwise.INTEGERS and source in elementwise.INTEGERS:
@@ -243,6 +245,41 @@ def _pair_of(ins, bind, to: str, source: str):
             )
 
     return bind.pure(ins.operands[0], run, high, low)
+
+
+_FP8_PAIRS = {f"{type}x2": type for type in fp8.TYPES}
+
+
+def _fp8_pair(ins, bind, to: str, source: str):
+    """cvt.rn.satfinite{.relu}.e4m3x2.f32 d, high, low; .e4m3x2.f16x2 d, a; and .f16x2.e4m3x2 d, a."""
+    modes, relu = [part for part in ins.parts[1:-2] if part != "relu"], "relu" in ins.parts
+    back = source in _FP8_PAIRS
+    expected = {("f32", False): 3, ("f16x2", False): 2, ("f16x2", True): 2}
+    count = expected.get((to if back else source, back))
+    if count is None:
+        raise bind.unsupported(f"{to} of {source}: fp8 goes from .f32 or .f16x2 and back to .f16x2")
+    if sorted(modes) != (["rn"] if back else ["rn", "satfinite"]):
+        raise bind.error(f"cvt between these types is written cvt.rn{'' if back else '.satfinite'}")
+    if len(ins.operands) != count:
+        raise bind.error(f"{count} operands expected, found {len(ins.operands)}")
+    type = _FP8_PAIRS[source if back else to]
+    if back:
+        get = _pairs(bind.array(ins.operands[1], np.uint16), np.uint8)
+
+        def widened(codes):
+            return fp8.as_f16(codes, type, relu).view(np.uint32)[..., 0]
+
+        return bind.pure(ins.operands[0], widened, get)
+    if source == "f16x2":
+        gets = [_pairs(bind.array(ins.operands[1], np.uint32), np.float16)]
+    else:
+        gets = [bind.array(op, np.float32) for op in (ins.operands[2], ins.operands[1])]
+
+    def narrowed(*values):
+        pairs = values[0] if len(values) == 1 else np.stack(np.broadcast_arrays(*values), axis=-1)
+        return fp8.encode(pairs, type, relu).view(np.uint16)[..., 0]
+
+    return bind.pure(ins.operands[0], narrowed, *gets)
 
 
 def _pack_saturated(ins, bind):

@@ -98,7 +98,11 @@ def _sad(a, b, c):
 
 
 def _carrying(function) -> Row:
-    """add.cc, addc, sub.cc, subc: the carry (or borrow) goes through the condition code register."""
+    """add.cc, addc, sub.cc, subc: the carry goes through the condition code register.
+
+    There is one flag, the adder's carry: `sub.cc` sets it where there is no borrow, and an `addc` after it
+    adds that same flag (measured on an H200: tests/data/README.md, `carry_rule`).
+    """
 
     def factory(ins, bind):
         kind = f"u{ins.parts[-1][1:]}"
@@ -122,10 +126,9 @@ def add_with_carry(x, y, carry):
     return total, (partial < x) | (total < partial)
 
 
-def subtract_with_borrow(x, y, borrow):
-    """(x - y - borrow, borrow out) of unsigned arrays."""
-    partial = x - y
-    return partial - borrow, (x < y) | (partial < borrow)
+def subtract_with_carry(x, y, carry):
+    """(x - y - 1 + carry, carry out) of unsigned arrays: the complement of y is added."""
+    return add_with_carry(x, ~y, carry)
 
 
 def _mad_carry(ins, bind):
@@ -145,9 +148,10 @@ def _mad_carry(ins, bind):
 
 
 def _carry_in(ins, bind):
-    """get(m, dtype) -> the carry that addc, subc and madc take in; 0 for others."""
+    """get(m, dtype) -> the carry that addc, subc and madc take in; 1 for sub.cc, 0 for others."""
     if ins.parts[0] not in ("addc", "subc", "madc"):
-        return lambda m, dtype: dtype.type(0)
+        constant = int(ins.parts[0] == "sub")
+        return lambda m, dtype: dtype.type(constant)
     read = bind.read(CARRY)
     return lambda m, dtype: np.asarray(read(m), bool).astype(dtype)
 
@@ -214,9 +218,9 @@ OPCODES = {
         f"{INT}!": binary(lambda a, b: a - b),
         "sat! s32!": binary(lambda a, b: _clipped(_wide(a) - _wide(b))),
         f"{PAIRS}!": halves(lambda a, b: a - b),
-        f"cc! {CARRIED}!": _carrying(subtract_with_borrow),
+        f"cc! {CARRIED}!": _carrying(subtract_with_carry),
     },
-    "subc": {f"cc {CARRIED}!": _carrying(subtract_with_borrow)},
+    "subc": {f"cc {CARRIED}!": _carrying(subtract_with_carry)},
     "mul": {
         f"lo! {INT}!": binary(lambda a, b: a * b),
         f"hi! {INT}!": binary(_high_product),

@@ -47,7 +47,7 @@ FAMILIES = (
         "floating point, conversion",
         floating.OPCODES,
         "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu; cvt among all "
-        "integers and f16, bf16, tf32, f32, f64; cvt.pack",
+        "integers and f16, bf16, tf32, f32, f64; e4m3x2, e5m2x2; cvt.pack",
     ),
     Family("comparison, selection", select.OPCODES, "both destinations; with and, or, xor"),
     Family(
@@ -66,7 +66,11 @@ FAMILIES = (
         merged(barriers.OPCODES, memory.FENCES, cluster.FENCES),
         "sync, arrive, red; numbered, and for a number of threads",
     ),
-    Family("tensor cores", tensor.OPCODES, "8x8 matrices of 16 bits; f16, bf16, tf32, f64, s8, u8"),
+    Family(
+        "tensor cores",
+        tensor.OPCODES,
+        "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8",
+    ),
     Family(
         "warpgroup",
         merged(wgmma.OPCODES, registers.OPCODES),

@@ -18,13 +18,14 @@ from emulator.machine.access import deliver, fetch, resolve, space_of, watch_glo
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
 from emulator.numbers.tensor import Product, transpose_8x8
+from emulator.numbers.tensor_sums import ARCHITECTURES
 from emulator.ops.forms import SHARED
 from emulator.text.program import Vector
 from emulator.text.rows import Row
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _ROW = np.dtype(np.complex128)  # 16 bytes moved as one element, bits untouched
-_TYPES = {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32"}
+_TYPES = {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "e4m3", "e5m2"}
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
@@ -175,13 +176,26 @@ def _product_step(ins, bind, product: Product):
     return step
 
 
+def _architecture(bind) -> int:
+    """The newest architecture of `tensor_sums` that is not newer than the module's `.target`."""
+    target = bind.names.program.target
+    number = int(re.search(r"\d+", target).group())
+    older = [arch for arch in ARCHITECTURES if arch <= number]
+    if not older:
+        raise bind.unsupported(f".target {target} has no tensor cores; sm_70 is the first that has")
+    return older[-1]
+
+
 def mma_product(ins, bind) -> Product:
     """PTX ISA 9.7.14.5.14: mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype."""
     types = [part for part in ins.parts if part in _TYPES]
     layouts = [part for part in ins.parts if part in ("row", "col")]
     try:
         d, a, b, c = types
-        return Product(*_shape(ins, bind), a, b, c, d, *layouts, satfinite="satfinite" in ins)
+        return Product(
+            *_shape(ins, bind), a, b, c, d, *layouts,
+            satfinite="satfinite" in ins, arch=_architecture(bind),
+        )  # fmt: skip
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
 
@@ -363,7 +377,8 @@ def _wmma_store(ins, bind):
     sources = _items(ins.operands[1])
     if len(sources) != fragment.registers:
         raise bind.error(f"{fragment.registers} sources expected")
-    get, registers = bind.address(ins.operands[0], space), bind.lanes(sources, np.uint32)
+    word = np.uint64 if fragment.bits == 64 else np.uint32
+    get, registers = bind.address(ins.operands[0], space), bind.lanes(sources, word)
     stride_of = _stride(ins, bind, fragment, layout, 2)
 
     def step(m, mask):
@@ -371,7 +386,7 @@ def _wmma_store(ins, bind):
         tile = _tile(m, fragment, layout, stride_of(m), ins)
         dtype = np.dtype(f"u{tile.size}")
         words = np.ascontiguousarray(registers(m)).view(dtype)
-        per = 4 // tile.size
+        per = max(1, 4 // tile.size)
         elements = words.reshape(-1, m.W, 32, per).transpose(0, 3, 1, 2).reshape(-1, m.B, m.T)
         first = add(get(m), tile.first, 8)
         for run, delta in zip(tile.runs, tile.deltas, strict=True):
@@ -404,8 +419,9 @@ def wmma_product(ins, bind) -> Product:
     try:
         d, a, b, c = types
         return Product(
-            *_shape(ins, bind), a, b, c, d, *layouts, wmma=True, satfinite="satfinite" in ins
-        )
+            *_shape(ins, bind), a, b, c, d, *layouts, wmma=True,
+            satfinite="satfinite" in ins, arch=_architecture(bind),
+        )  # fmt: skip
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
 

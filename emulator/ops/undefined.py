@@ -443,6 +443,27 @@ def _product(s: Operands):
     return spread
 
 
+def _warpgroup_product(s: Operands):
+    """D where scale-d adds what was there, each register for itself; all of a warp's D where its part of A is.
+
+    B, and A in shared memory, are not watched.
+    """
+    if s.ins.parts[1] != "mma_async":
+        return _anything(s)
+    a, adds_of = s.ins.operands[1], Binder(s.names, s.ins).predicate(s.ins.operands[3])
+    fragment = s.slots([a]) if isinstance(a, Vector) else []
+    destinations = s.destinations
+
+    def spread(u, mask):
+        m, adds, rows = u.m, adds_of(u.m), u.any_of(fragment)
+        if type(rows) is np.ndarray:
+            warps = np.broadcast_to(rows, (m.B, m.T)).reshape(m.W, 32).any(axis=1)
+            rows = np.repeat(warps, 32).reshape(m.B, m.T)
+        return {slot: u.where(slot, rows | (adds & u.lanes(slot))) for slot in destinations}
+
+    return spread
+
+
 def _registers(u: Undefined, slots, undefined: int, word) -> np.ndarray:
     """(registers, W, 32): the undefined bits of a fragment."""
     found = np.zeros((len(slots), u.m.B, u.m.T), word)
@@ -463,6 +484,7 @@ _SPREADS = {
     **dict.fromkeys(("ld", "ldu", "atom", "ldmatrix"), _loaded),
     "st": _stored,
     **dict.fromkeys(("mma", "wmma"), _product),
+    "wgmma": _warpgroup_product,
 }
 
 

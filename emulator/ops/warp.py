@@ -84,12 +84,23 @@ def shfl(ins, bind):
             moved = np.take_along_axis(
                 _by_warp(m, array), np.broadcast_to(lane, (m.W, 32)), axis=1
             ).reshape(m.B, m.T)
-        put(m, moved, mask)
+        put(m, _zero_where_absent(m, moved, lane, mask), mask)
         if second is not SINK:
             whole = np.broadcast_to(valid, (m.W, 32)).reshape(m.B, m.T)
             put_valid(m, bool(valid.flat[0]) if valid.all() or not valid.any() else whole, mask)
 
     return step
+
+
+def _zero_where_absent(m, moved, lane, mask) -> np.ndarray:
+    """What comes from a lane that has exited, or is elsewhere, is 0 (measured on an H200: `shuffle_rule`)."""
+    if mask is None:
+        return moved
+    here = m.lanes_of(mask).reshape(m.W, 32)
+    there = np.take_along_axis(here, np.broadcast_to(lane, (m.W, 32)), axis=1)
+    if (there | ~here).all():
+        return moved
+    return np.where(there.reshape(m.B, m.T), moved, np.uint32(0))
 
 
 def vote(ins, bind):

@@ -174,9 +174,9 @@ def _mma(ins, bind):
     slots = tuple(bind.names.slot(item) for item in d.items)
     if len(set(slots)) != len(slots):
         raise bind.error("D names a register twice")
-    for item, slot in zip(d.items, slots, strict=True):
+    for item in d.items:
+        bind.read(item)  # whether its value counts is scale-d's to say: `undefined` asks it
         bind.put(item)
-        bind.uses |= 1 << slot  # not as a value that must be there: scale-d may leave it out
     bind.partial |= bind.defs  # what it writes comes later
     fragment = None
     if isinstance(a, Vector):

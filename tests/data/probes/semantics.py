@@ -472,10 +472,10 @@ def atomic_f32_rule(name, x):
 
 def packed_rule(name, x):
     """Vectors of packed halves in global memory: element by element, subnormals kept."""
-    from emulator.numbers import floats
+    from emulator.numbers import comparisons, floats
 
     type, operation = ("bf16" if "bf16" in name else "f16"), name.split(".")[2]
-    work = {"add": floats.add, "min": floats.minimum, "max": floats.maximum}[operation]
+    work = {"add": floats.add, "min": comparisons.minimum, "max": comparisons.maximum}[operation]
     storage = np.uint16 if type == "bf16" else np.float16
     words = []
     for i in range(4):

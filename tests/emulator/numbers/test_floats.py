@@ -199,3 +199,30 @@ def test_testp_and_signs():
     assert comparisons.testp("subnormal", x).tolist() == [False, True, False, False, False]
     assert comparisons.testp("finite", x).tolist() == [True, True, True, False, False]
     assert floats.copysign(np.float32([-1.0]), np.float32([5.0])).tolist() == [-5.0]
+
+
+@pytest.mark.parametrize("format", ["f32", "f64"])
+def test_fma_where_nothing_is_to_be_rounded(format):
+    """A product of zero keeps -0 + -0; one that overflows is finite beside an infinite addend."""
+    dtype = formats.FORMATS[format].dtype
+    most = float(np.finfo(dtype).max)
+    cases = [
+        (-0.0, 7.0, -0.0, -0.0),
+        (-0.0, 7.0, 0.0, 0.0),
+        (3.0, -0.0, -0.0, -0.0),
+        (most, most, -np.inf, -np.inf),
+        (-most, most, np.inf, np.inf),
+        (-most, 0.0, np.inf, np.inf),
+        (np.inf, 2.0, -np.inf, np.nan),
+        (np.inf, -0.0, np.inf, np.nan),
+        (0.0, 3.0, 5e-324, 5e-324),
+        (most, most, 1.0, np.inf),
+    ]
+    a, b, c, expected = (np.array(column).astype(dtype) for column in zip(*cases, strict=True))
+    found = floats.fma(a, b, c, format)
+    nan = np.isnan(expected)
+    assert (np.isnan(found) == nan).all()
+    bits = formats.FORMATS[format].bits
+    assert (found.view(bits) == expected.view(bits))[~nan].all(), list(
+        zip(found, cases, strict=True)
+    )

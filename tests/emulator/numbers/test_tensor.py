@@ -3,17 +3,26 @@
 import numpy as np
 import pytest
 
-from emulator.numbers import fragments
+from emulator.numbers import fragments, tensor_sums
 from emulator.numbers.tensor import Product, to_matrices, to_registers, transpose_8x8
 
 STORAGE = {"f16": np.float16, "f32": np.float32, "tf32": np.float32, "f64": np.float64}
 STORAGE |= {"s8": np.int8, "u8": np.uint8, "s32": np.int32}
 
 
+MIXED = {
+    "s8": [("s8", "s8"), ("u8", "s8"), ("u8", "u8")],
+    "e4m3": [("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")],
+}
+
+
 def encode(x, type):
     """Numbers that the type holds exactly, as the unsigned bits of one element."""
     if type == "bf16":
         return (np.asarray(x, np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    if type in tensor_sums._FP8_VALUES:
+        table = tensor_sums._FP8_VALUES[type]
+        return np.argmax(table == np.asarray(x)[..., None], axis=-1).astype(np.uint8)
     x = np.asarray(x).astype(STORAGE[type])
     return x.view(f"u{x.itemsize}")
 
@@ -57,7 +66,7 @@ def every_product():
         layouts = [("row", "col")]
         if (m, k, operand) == (8, 4, "f16"):
             layouts += [("row", "row"), ("col", "row"), ("col", "col")]
-        kinds = [("s8", "s8"), ("u8", "s8"), ("u8", "u8")] if operand == "s8" else [(operand,) * 2]
+        kinds = MIXED.get(operand, [(operand,) * 2])
         for a_layout, b_layout in layouts:
             for a, b in kinds:
                 for accumulator in accumulators:
@@ -77,6 +86,8 @@ def test_products_of_integers_are_exact(product):
     c = rng.integers(-200, 200, (3, copies, product.m, product.n))
     if product.c_type == "f16":  # sums stay below 2048
         a //= 3
+    if product.a_type in ("e4m3", "e5m2"):
+        a, b = np.clip(a, -4, 4), np.clip(b, -4, 4)
     word = np.uint64 if product.a_type == "f64" else np.uint32
     registers = [
         scatter(f, encode(x, t), word)
@@ -102,7 +113,11 @@ def test_mixed_accumulator_and_result():
     ]
     d = decode(gather(product.d, product(*registers)), "f32")[0, 0]
     exact = a.astype(np.float64) @ b.astype(np.float64) + c
-    assert (d == exact.astype(np.float32)).all()
+    assert (np.abs(d - exact) < 2.0**-19).all()  # cut off where rounding would be nearer
+    assert (d != exact.astype(np.float32)).any() and d.dtype == np.float64
+    bits = [x.view(np.uint16)[None] for x in (a, b, c)]
+    sums = tensor_sums.product(*bits, "f16", "f16", "f16", "f32")
+    assert (d == sums[0].view(np.float32)).all()
 
 
 def test_tf32_ignores_the_low_bits():

@@ -1,13 +1,14 @@
 """The table of opcodes: a row is all that an opcode needs, and what follows from it."""
 
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
 from fragments_of_ptx import run
 
 import emulator
-from emulator.machine.values import UNSIGNED, Affine, Pattern
+from emulator.machine.values import UNSIGNED, Affine, Pattern, multiply
 from emulator.ops import bits, fast, integer, table
 from emulator.ops.elementwise import as_array, binary
 from emulator.ops.forms import WORD
@@ -110,7 +111,6 @@ def test_a_fault_in_a_factory_is_not_blamed_on_the_ptx(monkeypatch):
 
 # --- The short ways of `fast` ---
 
-RNG = np.random.default_rng(11)
 SUFFIX = {"mul.wide": ("u16", "s16", "u32", "s32"), "mad.wide": ("u16", "s16", "u32", "s32"),
           **dict.fromkeys(("and", "or", "xor", "not", "shl"), ("b16", "b32", "b64"))}  # fmt: skip
 CASES = [
@@ -130,18 +130,18 @@ class Bind:
         return function, kinds
 
 
-def a_value(kind, shape):
+def a_value(rng, kind, shape):
     """A register value with numbers near the ends of the type among them, and its array."""
     bits = 8 * WIDTHS[kind]
     edges = [0, 1, 2, bits - 1, bits, 2 ** (bits - 1) - 1, 2 ** (bits - 1), 2**bits - 1]
-    array = RNG.integers(0, 2**bits - 1, shape, dtype=np.uint64, endpoint=True)
-    array = np.where(RNG.random(shape) < 0.4, RNG.choice(np.array(edges, np.uint64), shape), array)
+    array = rng.integers(0, 2**bits - 1, shape, dtype=np.uint64, endpoint=True)
+    array = np.where(rng.random(shape) < 0.4, rng.choice(np.array(edges, np.uint64), shape), array)
     if shape == (1, 1):
         return int(array.item())
     held = array.astype(UNSIGNED[bits // 8]).view(f"i{bits // 8}").astype(np.int64)
-    if RNG.random() < 0.3:
+    if rng.random() < 0.3:
         held &= 0xFF  # small and not negative: where ranges are known
-    offset = int(RNG.integers(0, 1000)) if RNG.random() < 0.5 else 0
+    offset = int(rng.integers(0, 1000)) if rng.random() < 0.5 else 0
     return Affine(Pattern(held, int(held.min()), int(held.max())), offset)
 
 
@@ -163,8 +163,9 @@ def test_the_short_way_finds_what_the_plain_way_finds(monkeypatch, name, kind, s
     monkeypatch.setattr("emulator.ops.elementwise.FAST", {})
     plain, _ = row.factory(Ins, Bind())
     result = f"{kind[0]}{2 * int(kind[1:])}" if "wide" in name else kind
+    rng = np.random.default_rng(crc32(f"{opcode} {shapes}".encode()))
     for _ in range(12):
-        values = [a_value(k, shape) for k, shape in zip(kinds, shapes, strict=False)]
+        values = [a_value(rng, k, shape) for k, shape in zip(kinds, shapes, strict=False)]
         with np.errstate(all="ignore"):
             found = short(*values)
             mine, other = (as_array(value, result) for value in (found, plain(*values)))
@@ -172,6 +173,19 @@ def test_the_short_way_finds_what_the_plain_way_finds(monkeypatch, name, kind, s
         if type(found) is Affine:  # what it says of its range holds
             lanes = found.pattern.array + found.offset
             assert found.lo <= lanes.min() and lanes.max() <= found.hi
+
+
+@pytest.mark.parametrize("factor", [1, -1, 3, 8])
+def test_bounds_hold_where_64_bits_wrap(factor):
+    """A sum past 2**63 wraps, and its bounds follow: a product with 1 too."""
+    array = np.array([[2**63 - 1, -(2**63), 5, -7]])
+    for offset in (3, -3):
+        x = Affine(Pattern(array, -(2**63), 2**63 - 1), offset)
+        found = multiply(x, factor & (2**64 - 1), 8)
+        lanes = found.pattern.array + found.offset
+        with np.errstate(all="ignore"):
+            assert (lanes == (array + offset) * factor).all()
+        assert found.lo <= lanes.min() and lanes.max() <= found.hi
 
 
 def test_every_short_way_belongs_to_a_row():

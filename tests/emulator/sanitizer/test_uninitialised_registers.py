@@ -1,11 +1,22 @@
 """Registers that nobody wrote: found where they matter, and nowhere else."""
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from cuda_source import launch, line_of
 from fragments_of_ptx import run
 
+import emulator
+
 KIND = "uninitialised-register"
+_SPEC = importlib.util.spec_from_file_location(
+    "products", Path(__file__).parents[2] / "data" / "probes" / "products.py"
+)
+products = sys.modules["products"] = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(products)
 WRONG = r"""
 #include <mma.h>
 using namespace nvcuda;
@@ -256,3 +267,31 @@ def test_ordinary_code_costs_nothing(monkeypatch):
 def test_only_the_rows_of_what_nobody_wrote_are_undefined():
     (found,) = _hazards(RIGHT, "a_row_of_a", 101, dtype=np.float16)
     assert found.source[1] == line_of(RIGHT, "y[0] = c[2] + c[3]")
+
+
+@pytest.mark.parametrize("kind", ["wgmma_ss", "wgmma_rs"])
+def test_an_accumulator_of_wgmma_counts_as_read_where_scale_d_adds_it(kind):
+    """products.py's PTX, its loads of D left out; a warp's fragment of A left out too."""
+    entry = products.Entry(kind, 64, 8, 16, "f16", "f16", "f32", "f32")
+    text = products.module([entry])
+    loads = {
+        role: [line for line in text.splitlines() if f"ld.global.b32 %{role}" in line]
+        for role in "ad"
+    }
+    empty = text
+    for line in loads["d"]:
+        empty = empty.replace(line + "\n", "")
+    leaves_out = ("setp.eq.u32 p, 0, 0", "setp.ne.u32 p, 0, 0")
+
+    def hazards(code):
+        a, b, d = (np.zeros(n, np.uint32) for n in (1024, 1024, 4096))
+        trace = emulator.Module(code).launch(entry.name, 1, 128, [a, b, d, d])
+        return [hazard.kind for hazard in trace.hazards]
+
+    assert hazards(text) == [] == hazards(empty.replace(*leaves_out))
+    assert set(hazards(empty)) == {KIND}
+    partly = text.replace(loads["d"][2] + "\n", "")
+    assert set(hazards(partly)) == {KIND} and len(hazards(partly)) == 1
+    if kind == "wgmma_rs":
+        no_fragment = text.replace(loads["a"][1] + "\n", "").replace(*leaves_out)
+        assert set(hazards(no_fragment)) == {KIND}
