@@ -21,8 +21,7 @@ extern "C" __global__ void tile_fragments(const half* A, unsigned* out, int K) {
         // Matrices 0 and 1 are rows 0-7 and 8-15 of the left chunk, 2 and 3 of
         // the right one.
         const int row = lane % 16, chunk = 2 * step + lane / 16;
-        ldmatrix_x4(a,
-                    shared_address(tile + row * 32 + 8 * place(row, chunk)));
+        ldmatrix_x4(a, shared_address(tile + row * 32 + 8 * place(row, chunk)));
 #else
         // Your turn: which row and which chunk does this lane point at, for
         // columns 16 * step and up? Mind that chunks do not lie in order.

@@ -13,9 +13,9 @@ extern "C" __global__ void two_stages(const float* X, float* y, int K) {
     // Start the copy of a tile into buffer tile % 2: four threads a row.
     auto fetch = [&](int tile) {
         for (int i = thread; i < ROWS * 4; i += 64)
-            cp_async<16>(shared_address(
-                             &buffer[tile % 2][i / 4 * PITCH + i % 4 * 4]),
-                         X + i / 4 * K + tile * COLS + i % 4 * 4);
+            cp_async<16>(
+                shared_address(&buffer[tile % 2][i / 4 * PITCH + i % 4 * 4]),
+                X + i / 4 * K + tile * COLS + i % 4 * 4);
         cp_async_commit();
     };
 
@@ -24,7 +24,7 @@ extern "C" __global__ void two_stages(const float* X, float* y, int K) {
     fetch(0);
     for (int tile = 0; tile < tiles; ++tile) {
         cp_async_wait<0>();  // this thread's copies of this tile have landed
-        __syncthreads();  // everyone's have; the other buffer has been read
+        __syncthreads();     // everyone's have; the other buffer has been read
         if (tile + 1 < tiles) fetch(tile + 1);
         for (int k = 0; k < COLS; ++k)
             sum += buffer[tile % 2][thread * PITCH + k];
