@@ -241,6 +241,7 @@ OPCODES = {
     "mad24": {
         "lo! u32|s32!": ternary(lambda a, b, c: _product24(a, b).astype(a.dtype) + c),
         "hi! u32|s32!": ternary(lambda a, b, c: (_product24(a, b) >> 16).astype(a.dtype) + c),
+        "hi! sat! s32!": ternary(lambda a, b, c: _clipped((_product24(a, b) >> 16) + c)),
     },
     "div": {f"{INT}!": binary(_quotient)},
     "rem": {f"{INT}!": binary(_remainder)},

@@ -545,3 +545,17 @@ def test_one_pattern_in_registers_of_two_widths():
     for n in range(64):
         x, y = (n * 0x10000001 + 0x80000000) % (1 << 32), n * 0x01234567 % (1 << 32)
         assert (d[n], e[n], f[n], g[n]) == (x * y % (1 << 32), x ^ y, x * y, x ^ y)
+
+
+def test_mad24_hi_sat_clamps_the_sum():
+    """PTX ISA 9.7.1.6: bits 47 to 16 of the product of the low 24 bits, plus c, clamped to s32."""
+    rng = np.random.default_rng(24)
+    a, b, c = (rng.integers(-(2**31), 2**31, 256).astype(np.int32) for _ in range(3))
+    a[:2], b[:2], c[:2] = 0x7FFFFF, (0x7FFFFF, -0x800000), (2**31 - 1, -(2**31))
+    inputs = {"%a": ("s32", a), "%b": ("s32", b), "%c": ("s32", c)}
+    found = run("mad24.hi.sat.s32 %d, %a, %b, %c;", inputs, {"%d": "s32"})
+    low = [((int(x) & 0xFFFFFF) ^ 0x800000) - 0x800000 for x in a]
+    low_b = [((int(x) & 0xFFFFFF) ^ 0x800000) - 0x800000 for x in b]
+    sums = [(x * y >> 16) + int(z) for x, y, z in zip(low, low_b, c, strict=True)]
+    assert max(sums) > 2**31 - 1 and min(sums) < -(2**31)
+    assert found.tolist() == [min(max(s, -(2**31)), 2**31 - 1) for s in sums]
