@@ -314,7 +314,7 @@ __cluster_dims__(SPLIT, 1, 1)
         cluster_sync();  // a block must not end while others read its shared memory
 #else
         named_barrier(1, CONSUMERS);  // the last one to have read leaves everything as it was
-        if (threadIdx.x == 0 && atomicAdd(&arrivals[first], 1) == 2 * peers - 1) arrivals[first] = 0;
+        if (threadIdx.x == 0 && atomicAdd(&arrivals[first], 1) == 2 * peers - 1) atomicExch(&arrivals[first], 0);
 #endif
     }
     // [/reduce]

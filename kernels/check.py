@@ -6,6 +6,7 @@ and no spills? A broken swizzle gives right results.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -92,7 +93,10 @@ def persistent_case(
     if "BLOCKS" not in values:
         return None
     bm, bn, bk = (_extent(values, name) for name in ("BM", "BN", "BK"))
-    values["BLOCKS"] = blocks = 2 * values.get("CLUSTER", 1)
+    cluster = [values.get(name, 1) for name in ("CLUSTER", "CLUSTER_M", "CLUSTER_N")]
+    values["BLOCKS"] = blocks = 2 * math.prod(cluster)
+    if "SPLIT" in values:
+        values["SPLIT"] = 0  # stream-K: the setting in which blocks stay
     if "GROUP" in values:
         values["GROUP"] = 2  # so that few tiles make several groups
     rows = -(-TILES_PER_BLOCK * blocks // 2) + 1

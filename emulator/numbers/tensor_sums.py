@@ -256,6 +256,11 @@ def _block(a, b, c, a_type, b_type, c_type, d_type, how):
     special = None
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         special = True
+    if tiles >= n and left.size * n <= _PRODUCTS:
+        # One copy of each, and the inner loops below are n times as long.
+        left, left_e = (np.repeat(x, n, axis=2).reshape(*x.shape[:2], -1) for x in (left, left_e))
+        right, right_e = (x.reshape(len(x), 1, -1) for x in (right, right_e))
+        sums = sums.reshape(len(sums), -1)
     addend, sums = sums, np.zeros_like(sums) if how.c_apart else sums
     left, right = left.astype(width, copy=False), right.astype(width, copy=False)
     for order in _chunks(len(a), how):
@@ -263,7 +268,7 @@ def _block(a, b, c, a_type, b_type, c_type, d_type, how):
         sums = _chunk(*operands, sums, how, special)
     if how.c_apart:
         sums = addend + sums  # of two f16, exact in float32 but for the rounding to f16 below
-    d = _canonical(sums, d_type)
+    d = _canonical(sums, d_type).reshape(c.shape)
     return d.transpose(2, 0, 1) if tiles >= n else d
 
 

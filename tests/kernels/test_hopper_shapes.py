@@ -102,6 +102,7 @@ SIZES = [
         (257, 400, 72),
     ),
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 7}, (257, 136, 200)),
+    ("wgmma_split", {"SPLIT": 0, "BLOCKS": 5}, (130, 264, 136)),  # others poll while one resets
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 3, "BF16_INPUT": 1, "BF16_OUTPUT": 1}, (64, 136, 456)),
     ("wgmma_fp8", {"BLOCKS": 2}, (300, 272, 144)),
     (

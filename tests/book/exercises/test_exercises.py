@@ -146,7 +146,7 @@ MISTAKES = {
     "swizzle_rows": {
         "every row its own": ([("chunk ^ row / 2 % 4", "chunk ^ row % 4")], "the goal is 32"),
         "out of the row": ([("chunk ^ row / 2 % 4", "chunk ^ row / 2")], "out of bounds"),
-        "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "holds what belongs at"),
+        "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "writes where another thread has just written"),
         "on one side only": ([("tile + lane * 32 + 8 * place(lane, chunk)", "tile + lane * 32 + 8 * chunk")], "holds what belongs at"),
     },
     "transpose_tile": {

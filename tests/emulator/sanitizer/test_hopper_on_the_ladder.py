@@ -36,17 +36,17 @@ def run(name, size, macros=None, alpha=1.5, beta=0.5, whole=True, **more):
     M, N, K = size
     rng = np.random.default_rng(M + N + K)
     numbers = (lambda *s: rng.integers(-3, 4, s)) if whole else (lambda *s: rng.standard_normal(s))
-    a, b = (stored(numbers(*s), types.input_dtype) for s in ((M, K), (K, N)))
-    c = stored(numbers(M, N), types.output_dtype)
-    want = alpha * (valued(a, types.input_dtype) @ valued(b, types.input_dtype))
-    want = want + (beta * valued(c, types.output_dtype) if beta else 0)
+    a, b = (stored(numbers(*s), types.inputs) for s in ((M, K), (K, N)))
+    c = stored(numbers(M, N), types.output)
+    want = alpha * (valued(a, types.inputs) @ valued(b, types.inputs))
+    want = want + (beta * valued(c, types.output) if beta else 0)
     if not beta:
-        c[:] = stored(np.full((M, N), np.nan), types.output_dtype)
+        c[:] = stored(np.full((M, N), np.nan), types.output)
     boxes = rung.boxes(**values)
     maps = [
         TensorMap(x, boxes[key], format=kind, swizzle=boxes[key][1] * x.itemsize)
         for key, x, kind in (
-            ("A", a, types.input_dtype), ("B", b, types.input_dtype), ("C", c, types.output_dtype)
+            ("A", a, types.inputs), ("B", b, types.inputs), ("C", c, types.output)
         ) if key in boxes
     ]  # fmt: skip
     grid, block, shared = rung.geometry(values, M, N, K)
@@ -55,7 +55,7 @@ def run(name, size, macros=None, alpha=1.5, beta=0.5, whole=True, **more):
         made.entry, grid, block, [*maps, c, *sizes, np.float32(alpha), np.float32(beta)],
         shared_bytes=shared, **more,
     )  # fmt: skip
-    return valued(c, types.output_dtype), want, trace, types.output_dtype
+    return valued(c, types.output), want, trace, types.output
 
 
 HOPPER = [
