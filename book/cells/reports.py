@@ -50,9 +50,18 @@ def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) ->
     "of bound" is the largest error as a part of what rounding explains (`kernels.accuracy`). Without
     sizes, those around the edges of the rung's own tiles.
     """
+    found = {}  # several settings of one format, the timed one among them, share a line
+    for row in check(rungs, sizes, machines=("emulator",), show=False):
+        found.setdefault((row.rung, row.types), []).append(row)
     rows = [
-        [row.rung, row.types, row.sizes, f"{row.worst:.2f}", row.hazards, row.problem or "ok"]
-        for row in check(rungs, sizes, machines=("emulator",), show=False)
+        [
+            *name,
+            max(row.sizes for row in same),
+            f"{max(row.worst for row in same):.2f}",
+            sum(row.hazards for row in same),
+            next((row.problem for row in same if row.problem), "ok"),
+        ]
+        for name, same in found.items()
     ]
     names = ("", "types", "sizes", "of bound", "hazards", "verdict")
     columns.show(dict.fromkeys(names, ""), rows)
