@@ -86,7 +86,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
     ],
     "19_tuning": [
-        'search.here("mma_multistage", {"BM": 128, "BN": 256, "GROUP": 8})',
+        'tile = {"BM": 128, "BN": 256, "WM": 64, "WN": 64}',
         "seen = side_by_side()",
     ],
     "26_the_ladder": [

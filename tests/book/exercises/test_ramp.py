@@ -51,7 +51,7 @@ MISTAKES = {
     },
     "two_stages": {
         "the same buffer": ([("&buffer[tile % 2][i", "&buffer[0][i")], RACE),
-        "no barrier": ([("        __syncthreads();  // everyone's have", "        // everyone's have")], RACE),
+        "no barrier": ([("        __syncthreads();     // everyone's have", "        // everyone's have")], RACE),
         "fetched before the wait": (
             [("        if (tile + 1 < tiles) fetch(tile + 1);\n", ""), ("        cp_async_wait<0>();", "        if (tile + 1 < tiles) fetch(tile + 1);\n        cp_async_wait<0>();")],
             RACE,
@@ -141,7 +141,7 @@ MISTAKES = {
         "the step left out": ([("chunk = 2 * step + lane / 16", "chunk = lane / 16")], "Both steps read the first 16 columns"),
         "one chunk a step": ([("chunk = 2 * step + lane / 16", "chunk = step + lane / 16")], "one chunk after step 0, not two"),
         "all lanes at eight rows": ([("row = lane % 16, chunk = 2 * step + lane / 16", "row = lane % 8, chunk = 2 * step")], "Each register holds matrix 0"),
-        "transposed": ([("        ldmatrix_x4(a,", "        ldmatrix_x4_trans(a,")], "holds|wrong"),
+
         "chunks swapped": ([("2 * step + lane / 16", "2 * step + 1 - lane / 16")], "The two chunks of a step are the other way round"),
     },
     "tile_multiply": {
@@ -185,7 +185,7 @@ OTHER_WAYS = {
     },
     "two_stages": {
         "an empty group at the end, and one left in flight": [
-            ("        cp_async_wait<0>();  // this thread's copies of this tile have landed\n        __syncthreads();  // everyone's have; the other buffer has been read\n        if (tile + 1 < tiles) fetch(tile + 1);\n",
+            ("        cp_async_wait<0>();  // this thread's copies of this tile have landed\n        __syncthreads();     // everyone's have; the other buffer has been read\n        if (tile + 1 < tiles) fetch(tile + 1);\n",
              "        if (tile + 1 < tiles) fetch(tile + 1);\n        else cp_async_commit();\n        cp_async_wait<1>();\n        __syncthreads();\n"),
             ("            sum += buffer[tile % 2][thread * PITCH + k];\n", "            sum += buffer[tile % 2][thread * PITCH + k];\n        __syncthreads();\n"),
         ],
