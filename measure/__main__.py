@@ -285,8 +285,12 @@ def arguments() -> argparse.ArgumentParser:
     comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
     comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
 
-    published = command("published", run_published, "minimal kernels of published patterns", rungs=None)
-    published.add_argument("--compile-only", action="store_true", help="fill the cache; needs no GPU")
+    published = command(
+        "published", run_published, "minimal kernels of published patterns", rungs=None
+    )
+    published.add_argument(
+        "--compile-only", action="store_true", help="fill the cache; needs no GPU"
+    )
     published.add_argument("--arch", type=int, help="compile for this architecture")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")

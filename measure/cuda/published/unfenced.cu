@@ -1,7 +1,7 @@
 // Stands for a published Hopper example written in Tilus, not copied from it: one warpgroup multiplies a BM x BN tile of
-// C with wgmma, waits for every group, and converts its sums to half after the loop. Written anew for this book.
-// AFTER=0: nothing stands between the last wait and the conversions. AFTER=1: wgmma.fence. AFTER=2: the sums pass
-// through an empty asm statement, which orders the compiler but is no instruction.
+// C with wgmma, one group ahead of its waits, and converts the sums to half after the last wait. Written anew for this
+// book. AFTER=0: nothing stands between that wait and the conversions. AFTER=1: wgmma.fence does.
+// ZEROS=1: the sums are set to zero in registers, as in that example. ZEROS=0: the first product does not add.
 // A (M, K), B (N, K), both K-major, C (M, N), all half. M, N, K are multiples of BM, BN, BK.
 #include "hopper.cuh"
 
@@ -13,6 +13,9 @@
 #endif
 #ifndef AFTER
 #define AFTER 0
+#endif
+#ifndef ZEROS
+#define ZEROS 1
 #endif
 
 constexpr int BK = 64, THREADS = 128, ATOMS = BN / 8, ROW_BYTES = 2 * BK, STAGE = (BM + BN) * ROW_BYTES;
@@ -36,8 +39,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     B += size_t(blockIdx.x) * BN * K;
     C += size_t(blockIdx.y) * BM * N + size_t(blockIdx.x) * BN;
 
-    float sums[BM / 64][ATOMS][4] = {};
-    auto multiply = [&](int stage) {
+    float sums[BM / 64][ATOMS][4];
+#if ZEROS
+#pragma unroll
+    for (int i = 0; i < BM / 64; ++i)
+#pragma unroll
+        for (int j = 0; j < ATOMS; ++j) sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3] = 0.0f;
+#endif
+    auto multiply = [&](int stage, bool add) {
         wgmma_fence();
         const auto a = wgmma_descriptor(shared_address(As + stage * STAGE));
         const auto b = wgmma_descriptor(shared_address(Bs + stage * STAGE));
@@ -45,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int k = 0; k < BK / 16; ++k)
 #pragma unroll
             for (int i = 0; i < BM / 64; ++i)
-                wgmma_k16<half, 0, 0>(sums[i], a + i * (64 * ROW_BYTES >> 4) + k * 2, b + k * 2, true);
+                wgmma_k16<half, 0, 0>(sums[i], a + i * (64 * ROW_BYTES >> 4) + k * 2, b + k * 2, ZEROS || add || k > 0);
         wgmma_commit();
     };
     auto fetch = [&](int stage, int k0) {
@@ -56,10 +65,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     };
     // [loop]
     fetch(0, 0);
-    multiply(0);
+    multiply(0, false);
     for (int k0 = BK, stage = 1; k0 < K; k0 += BK, stage ^= 1) {
         fetch(stage, k0);
-        multiply(stage);
+        multiply(stage, true);
         wgmma_wait<1>();
         __syncthreads();
     }
@@ -74,7 +83,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < ATOMS; ++j)
 #pragma unroll
             for (int r = 0; r < 4; r += 2) {
-                if (AFTER == 2) asm volatile("" : "+f"(sums[i][j][r]), "+f"(sums[i][j][r + 1])::"memory");
                 const int row = 64 * i + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + 4 * r;
                 half2* c = reinterpret_cast<half2*>(C + size_t(row) * N + j * 8 + threadIdx.x % 4 * 2);
                 *c = __floats2half2_rn(sums[i][j][r], sums[i][j][r + 1]);
