@@ -135,6 +135,13 @@ def run_torch(options) -> int:
     return 0
 
 
+def run_triton(options) -> int:
+    from .with_triton import record
+
+    print(record(seconds=min(options.seconds, 1e6)))
+    return 0
+
+
 def run_shared_clocks(options) -> int:
     from .shared_clocks import record
 
@@ -337,6 +344,11 @@ def arguments() -> argparse.ArgumentParser:
     looking.add_argument(
         "--seconds", type=seconds, default=120.0, help="stop a kernel that runs for longer"
     )
+
+    tritons = command(
+        "triton", run_triton, "the product in Triton beside ours and cuBLAS: needs both", rungs=None
+    )
+    tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     for name, run, text in (
