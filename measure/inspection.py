@@ -197,7 +197,7 @@ def inspect(
             prepared = device_source(text, entry)
             left_out = prepared.left_out
             local = INCLUDE.search(text) and '#include "' in text
-            options = (*prepared.options, *([f"-I{folder}"] if local else []))
+            options = ("-default-device", *prepared.options, *([f"-I{folder}"] if local else []))
             built = build(prepared.text, macros, arch, name, options, cache=not local)
         module = Module(built.ptx if built else text)
         ptx_entry = _entry(module, entry, name, () if is_ptx else prepared.templates)
