@@ -126,9 +126,9 @@ class Inspection:
                 kept["ideal"] += row.shared_wavefronts_ideal
         return lines
 
-    def annotated(self):
+    def annotated(self, title: str | None = None):
         """The source with what each line cost."""
-        return figures.annotated_source(self.costs, self.source)
+        return figures.annotated_source(self.costs, self.source, title=title)
 
     def head(self) -> list[str]:
         """What ran, in a few lines."""
@@ -304,7 +304,7 @@ def _run_error(error: Exception, name: str) -> str:
         return f"{kind}: {message}{where if error.ptx_line else ''}{who}"
     if isinstance(error, EmulatorError):
         return f"{name}: {kind}: {message}"
-    return message
+    return re.sub(r"\b_Z\w+", lambda symbol: _written(symbol[0]), message)
 
 
 def _said(arg) -> str:

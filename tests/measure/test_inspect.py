@@ -143,7 +143,7 @@ def test_what_cannot_run_is_refused_by_name(path, capsys):
         ("nowhere.cu", "no such file"),
         ("README.md", "a .cu or a .ptx file"),
         ("{matvec} --arg q32=1", "expected TYPE=VALUE"),
-        ("{matvec} --grid 8 --block 128 --arg f32[4]", "takes 5 arguments, not 1"),
+        ("{matvec} --grid 8 --block 128 --arg f32[4]", "gemv takes 5 arguments, not 1"),
         ("{matvec} --entry gemm", "it has gemv"),
         ("{sgemm_blocktiled} --entry sgemm<1,2>", "5 parameters"),
         ("{sgemm_blocktiled} --entry hgemm<1>", "no kernel template hgemm"),
@@ -193,7 +193,8 @@ def test_ptx_is_annotated_by_its_own_lines(tmp_path):
 
 def test_wrong_ptx_ends_in_one_line():
     with pytest.raises(CannotInspect, match="PTX line 5") as refused:
-        inspect(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\nnonsense.b32 1;\nret;\n}\n", 1, 1, [])  # fmt: skip
+        head = ".version 8.0\n.target sm_80\n.address_size 64\n"
+        inspect(head + ".visible .entry k() {\nnonsense.b32 1;\nret;\n}\n", 1, 1, [])
     assert "\n" not in str(refused.value)
 
 
