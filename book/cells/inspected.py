@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from IPython.display import display
 
+import figures
 from measure.inspection import CannotInspect, inspect
 from measure.inspection_page import (
     conflict_figure,
@@ -12,7 +13,7 @@ from measure.inspection_page import (
     sector_figure,
 )
 
-__all__ = ["hazard", "inspect", "refusal", "show", "worst_access"]
+__all__ = ["arguments", "hazard", "inspect", "refusal", "show", "worst_access"]
 
 
 def show(found, title: str | None = None) -> None:
@@ -43,3 +44,23 @@ def refusal(*args, **kwargs) -> str:
     except CannotInspect as error:
         return str(error)
     raise ValueError("this kernel is not refused")
+
+
+def arguments():
+    """How an argument is written on the command line."""
+    return figures.table(
+        {"--arg": "as it is typed", "what the kernel gets": "the value of this parameter"},
+        [
+            ["`s32=5`, `f32=1.5`, `u64=0`", "a number of this type, by value"],
+            ["`f32[64,64]`", "an array of zeros; the kernel may write into it"],
+            ["`f16[256]=ones`, `=arange`", "ones; 0, 1, 2 and so on"],
+            [
+                "`f32[64,64]=random:7`",
+                "normally distributed floats, or integers of the whole range; seed 7",
+            ],
+            ["`f32[64,64]=uniform:7`", "floats from -1 to 1"],
+            ["`u8[4096]=below:26:7`", "whole numbers from 0 to 25: letters, indices, classes"],
+            ["`f32[64,64]=weights.npy`", "what NumPy has saved in this file"],
+        ],
+        title="Types are s, u or f with a number of bits",
+    )
