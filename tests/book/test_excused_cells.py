@@ -89,6 +89,15 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'tile = {"BM": 128, "BN": 256, "WM": 64, "WN": 64}',
         "seen = side_by_side()",
     ],
+    "20_tiles_by_tma": [
+        'timing.compare(["mma_multistage", "tma_mma"])',
+    ],
+    "21_wgmma": [
+        'timing.compare(["mma_multistage", "tma_mma", "wgmma"])',
+    ],
+    "22_roles_and_pipelines": [
+        'timing.compare(["tma_mma", "wgmma", "wgmma_pipelined"])',
+    ],
     "26_the_ladder": [
         "timing.ladder()",
     ],
