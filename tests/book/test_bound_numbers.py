@@ -128,6 +128,7 @@ def test_measured_numbers_that_nothing_explains_are_found():
         "`sleep(5 ms)` or $5 ms$, 16 bytes, 3 warps",
         "```\n53.3 TFLOP/s\n```",
         "62%<!--= ratio('x') --> of cuBLAS",
+        "932 TFLOP/s<!--= stored('machine', 'rows', {'name': 'wgmma, 2 ms'}, 'value') -->",
     ],
 )
 def test_explained_numbers_are_not(text):

@@ -19,6 +19,13 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'method = "clock around everything"',
         'timing.compare(["uncoalesced", "naive", "mma_multistage"])',
     ],
+    "02_the_machine": [
+        "the_machine.picture()",
+        'the_machine.show_units("Operations per clock of one SM, in loops of one instruction")',
+        "the_machine.show_latencies(",
+        'the_machine.show_bandwidths("The farther away a memory is, the less it brings per clock")',
+        "the_machine.show_power(",
+    ],
     "03_one_thread_one_output": [
         'timing.compare(["uncoalesced", "naive"])',
         "about = recorded().machine  # the recorded GPU: its SMs, its highest clock in MHz",
