@@ -54,7 +54,10 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "stalls.show(",
     ],
     "08_copies_that_do_not_wait": [
+        'copies.show_sanitizers("async_copy")',
         'timing.compare(["warp_tiled", "async_copy"])',
+        'copies.show_transposes("warp_tiled", "async_copy")',
+        "copies.show_equal_tiles()",
     ],
     "09_pipelines": [
         'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
