@@ -61,6 +61,12 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "09_pipelines": [
         'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
+        'copies.show_transposes("warp_tiled", "async_copy", "async_pipeline", "warp_specialized")',
+        "pipeline_model.show_sizes(",
+        'tuned.show("async_pipeline", "STAGES")',
+        "pipeline_model.show_thread_tiles()",
+        'limits.show("warp_tiled", "async_pipeline")',
+        "stalls.show(",
     ],
     "10_layouts": [
         'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
