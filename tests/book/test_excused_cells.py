@@ -128,8 +128,12 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "about = recorded().machine",
     ],
     "appendix_measurements": [
-        "stored = limits.recorded_limits()",
-        "def came_from(path):",
+        "method.show_long_runs()",
+        "method.show_not_in_time()",
+        "method.show_settings()",
+        "method.show_scatter()",
+        "method.show_files()",
+        'method.show_row("warp_tiled")',
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
