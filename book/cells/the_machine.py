@@ -1,7 +1,7 @@
 """What `python -m measure machine` recorded of the GPU that the pages show, as tables and a picture."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import figures
 from book.cells import columns
@@ -14,6 +14,17 @@ KIB = 1024
 NOT_YET = "Nobody has recorded this on a GPU yet: python -m measure machine does."
 # Each SM has this much memory for L1 and shared memory together, by architecture (NVIDIA's tuning guides).
 TOGETHER = {75: 96 * KIB, 80: 192 * KIB, 86: 128 * KIB, 89: 128 * KIB, 90: 256 * KIB}
+WORDS = {
+    "FFMA": "a multiply-add, on the result of the one before",
+    "mma.sync": "`mma.sync`, on the sums of the one before",
+    "shared memory": "a load from shared memory",
+    "L1": "a load that L1 answers",
+    "barrier, 8 warps": "a barrier of a block of 8 warps",
+    "L2, nearest": "a load that L2 answers: the nearest 1% of places",
+    "L2, median": "the same: the place in the middle",
+    "L2, farthest": "the same: the farthest 1% of places",
+    "device memory": "a load from device memory, at a random place of 1 GiB",
+}
 HEADS = {
     "clocks": "clocks from one instruction to the next one that needs its result",
     "bytes per clock and SM": "bytes that one SM gets per clock, while all SMs ask",
@@ -24,8 +35,23 @@ HEADS = {
 
 
 def _rows() -> dict | None:
+    """The recorded rows, with bytes and operations per clock and SM as they follow from those per second of the
+    whole GPU and the clock; for operations in loops of 100 ms, where it hardly counts how a launch begins and ends.
+    """
     found = machine.recorded()
-    return found.rows if found else None
+    if found is None:
+        return None
+    rows, sms = dict(found.rows), load("machine")["machine"]["sms"]
+    for (kind, name), row in found.rows.items():
+        if kind == "bandwidth":
+            value = row.value / sms / row.clock_ghz
+            rows["bytes per clock", name] = replace(
+                row, kind="bytes per clock", value=value, unit="bytes per clock and SM"
+            )
+        if kind == "arithmetic" and name.endswith(", 100 ms"):
+            loop, value = name.removesuffix(", 100 ms"), 1e3 * row.value / sms / row.clock_ghz
+            rows["per clock", loop] = replace(row, kind="per clock", name=loop, value=value)
+    return rows
 
 
 def _caption() -> str:
@@ -66,7 +92,7 @@ def show_latencies(*names: str, title: str = "") -> None:
         print(NOT_YET)
         return
     found = [rows["latency", name] for name in names if ("latency", name) in rows]
-    lines = [[f"{row.name}: {row.words}", f"{row.value:.0f}"] for row in found]
+    lines = [[WORDS.get(row.name, row.words), f"{row.value:.0f}"] for row in found]
     _show(["clocks"], lines, title)
 
 
