@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import figures
 from book.cells import columns, tuned
+from measure.provenance import label, load
 from measure.results import recorded
 
 
@@ -93,5 +94,5 @@ def show_thread_tiles(rungs: Sequence[str] = ("warp_tiled", "async_pipeline")) -
         {"outputs per thread": "TM x TN", **heads},
         rows,
         "Both kernels at equal block and thread tiles",
-        columns.sentence(recorded().label),
+        columns.sentence(label(load("tune"))),
     )
