@@ -129,11 +129,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "appendix_measurements": [
         "method.show_long_runs()",
-        "method.show_not_in_time()",
-        "method.show_settings()",
-        "method.show_scatter()",
         "method.show_files()",
-        'method.show_row("warp_tiled")',
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
