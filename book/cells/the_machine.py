@@ -59,7 +59,9 @@ def _caption() -> str:
 
 
 def picture():
-    """The machine drawn with what was measured of it; None, after saying so, when nobody measured."""
+    """The machine drawn with latencies and bandwidths, but not the rates that a page asks for. None, after saying
+    so, when nobody measured.
+    """
     rows = _rows()
     if rows is None:
         print(NOT_YET)
@@ -73,7 +75,7 @@ def picture():
         "shared_bytes": TOGETHER.get(about["arch"], LIMITS[about["arch"]].shared),
     }
     return figures.machine(
-        [asdict(row) for row in rows.values()],
+        [asdict(row) for (kind, _), row in rows.items() if kind != "per clock"],
         sizes,
         recorded=machine.recorded().recorded[:10],
     )
