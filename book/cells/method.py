@@ -180,6 +180,8 @@ WHAT = {
     "torch": "what PyTorch reaches",
     "emulator-speed": "how fast the emulator is",
     "lab": "the kernels of the lab",
+    "published": "kernels that others published",
+    "triton": "the same kernels written in Triton",
     "ablation": "warp_tiled with and without each of its ideas",
 }
 
