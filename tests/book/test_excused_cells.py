@@ -19,6 +19,13 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'method = "clock around everything"',
         'timing.compare(["uncoalesced", "naive", "mma_multistage"])',
     ],
+    "02_the_machine": [
+        "the_machine.picture()",
+        'the_machine.show_units("Operations per clock of one SM, in loops of one instruction")',
+        "the_machine.show_latencies(",
+        'the_machine.show_bandwidths("The farther away a memory is, the less it brings per clock")',
+        "the_machine.show_power(",
+    ],
     "03_one_thread_one_output": [
         'timing.compare(["uncoalesced", "naive"])',
         "about = recorded().machine  # the recorded GPU: its SMs, its highest clock in MHz",
@@ -47,10 +54,19 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "stalls.show(",
     ],
     "08_copies_that_do_not_wait": [
+        'copies.show_sanitizers("async_copy")',
         'timing.compare(["warp_tiled", "async_copy"])',
+        'copies.show_transposes("warp_tiled", "async_copy")',
+        "copies.show_equal_tiles()",
     ],
     "09_pipelines": [
         'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
+        'copies.show_transposes("warp_tiled", "async_copy", "async_pipeline", "warp_specialized")',
+        "pipeline_model.show_sizes(",
+        'tuned.show("async_pipeline", "STAGES")',
+        "pipeline_model.show_thread_tiles()",
+        'limits.show("warp_tiled", "async_pipeline")',
+        "stalls.show(",
     ],
     "10_layouts": [
         'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
@@ -121,8 +137,8 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "about = recorded().machine",
     ],
     "appendix_measurements": [
-        "stored = limits.recorded_limits()",
-        "def came_from(path):",
+        "method.show_long_runs()",
+        "method.show_files()",
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
