@@ -16,6 +16,11 @@ from kernels.gemm import gemm
 from kernels.occupancy import occupancy
 
 OPERATIONS = {"wmma.mma": 2 * 16 * 16 * 16, "mma.sync": 2 * 16 * 8 * 16}
+CONSTANT = {  # tiles that a rung's file fixes
+    "mma_atoms": {"BM": 16, "BN": 8, "BK": 16, "WM": 16, "WN": 8},
+    "mma_sync": {"BK": 32, "WM": 16, "WN": 32},
+    "mma_tiled": {"BK": 32},
+}
 DEEP = 128  # K of the runs that count, a multiple of every BK
 
 
@@ -170,6 +175,5 @@ def _clock(rung: str, row: Mapping, recording) -> float:
 
 def _tile(rung: str, macros: Mapping[str, int], *names: str) -> str:
     """ "128x64" of BM and BN; what the file holds as constants is not in the macros."""
-    fixed = {"mma_sync": {"WM": 16, "WN": 32, "BK": 32}, "mma_tiled": {"BK": 32}}
-    known = {**fixed.get(rung, {}), **kernels.find(rung).resolve(macros)}
+    known = {**CONSTANT.get(rung, {}), **kernels.find(rung).resolve(macros)}
     return "x".join(str(known[name]) for name in names if name in known)
