@@ -147,7 +147,9 @@ def show_limits(*rungs: str, size: int = 4096, conflicts: bool = False) -> None:
             ]
         )
     sms = recording.machine["sms"]
-    no_conflict = "the limit if no load of a fragment had a bank conflict, and copies cost what they cost now"
+    no_conflict = (
+        "the limit if no load of a fragment had a bank conflict, and copies cost what they cost now"
+    )
     columns.show(
         {
             "": "",
