@@ -68,15 +68,15 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'limits.show("warp_tiled", "async_pipeline")',
         "stalls.show(",
     ],
-    "10_layouts": [
-        'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
-    ],
     "11_tensor_cores_through_wmma": [
-        'title = "The same library, other numbers: where do the TFLOP/s come from?"',
         'faithful.beside("wmma", "wmma_shared")',
         'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
+        'tensor_rungs.show_limits("wmma_shared", "wmma_async")',
         "evidence.show_speedups()",
-        'recording, parts = measure.recorded(), evidence.recorded()["ms"]',
+        'limits.show("wmma_async")',
+    ],
+    "14_layouts_of_copies_and_mmas": [
+        'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
     ],
     "15_bank_conflicts": [
         "shared_clocks.show_loads()",
@@ -119,11 +119,11 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
-        "recording = measure.recorded()",
+        "line_limits.show(traces)",
     ],
     "13_ldmatrix": [
         'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
-        "recording = measure.recorded()",
+        'tensor_rungs.show_limits("mma_sync", "mma_tiled", conflicts=True)',
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',
     ],
     "appendix_emulator": [
