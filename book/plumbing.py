@@ -21,7 +21,7 @@ FURNITURE = ("steps.strip",)
 # Rooms and modules whose functions show something; `kernels` is what the reader came for.
 TOOLS = {
     *("figures", "addresses", "answers", "evidence", "faithful", "limits", "measured", "memory"),
-    *("equal_tiles", "l2", "profile_terms", "schedule", "tf32_errors"),
+    *("equal_tiles", "l2", "profile_terms", "schedule"),
     *(
         "reports",
         "search",
