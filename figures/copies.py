@@ -44,7 +44,9 @@ def sector_copies(
     return Drawing(
         title=title or f"One cp.async: {said}",
         alt=f"A warp copies {LANES // chunks} rows of {chunks} chunks. Read from L2, and written to shared memory: {said}. "
-        + " ".join(f"{name}: {plural(fact['torn'], 'torn sector')}." for name, fact in facts.items()),
+        + " ".join(
+            f"{name}: {plural(fact['torn'], 'torn sector')}." for name, fact in facts.items()
+        ),
         caption=caption
         or "A colour is a row of the matrix, a number is a chunk of 16 bytes, thick lines are borders of 32-byte sectors. "
         "A dark edge marks chunks whose sector was torn: its two halves travel in two packets.",
@@ -90,7 +92,10 @@ def _drawn(grid, places, facts, chunks: int, width: float):
     ]
     lines = [1 + max(found.values()) // wide for _, wide, found, _, _ in panels]
     gap = 22.0
-    wides = [max(wide * CELL, text_width(_words(fact, rows, chunks), 10)) for _, wide, _, fact, _ in panels]
+    wides = [
+        max(wide * CELL, text_width(_words(fact, rows, chunks), 10))
+        for _, wide, _, fact, _ in panels
+    ]
     beside = sum(wides) + gap * (len(wides) - 1) <= width
     tall = max(lines) * CELL if beside else None
     height = (

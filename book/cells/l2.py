@@ -35,7 +35,9 @@ def per_copy(rung: str) -> tuple[float, float]:
     B = rng.uniform(-1, 1, (k, resolved["BN"])).astype(np.float16)
     trace = gemm(rung, A, B, macros=config, machine="emulator").trace
     found = trace.rows("cp.async.cg")
-    asked = sum(row.global_requests for row in found)  # copies beyond the last step of K ask for nothing
+    asked = sum(
+        row.global_requests for row in found
+    )  # copies beyond the last step of K ask for nothing
     issued = sum(row.warps for row in found)
     return (
         sum(row.global_sectors for row in found) / asked,

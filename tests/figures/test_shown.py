@@ -33,6 +33,7 @@ DRAWINGS = {
     "thread_tiles": lambda: figures.thread_tiles([(1, 1), (4, 1), (4, 4)]),
     "pipeline_timeline": lambda: figures.pipeline_timeline((1, 2, 4)),
     "swizzle_grid": lambda: figures.swizzle_grid(8, swizzled=(3, 3, 3)),
+    "sector_copies": lambda: figures.sector_copies({"padded": lambda row, chunk: 5 * row + chunk}),
 }
 OTHERS = {
     "annotated_source": lambda: figures.annotated_source({1: {"warps": 3}}, "a < b;"),
