@@ -35,7 +35,7 @@ def test_waits_leave_as_many_groups_as_there_are_further_stages(loops):
 
 
 def test_every_copy_of_the_tiles_is_there(loops):
-    assert sum(count for _, count in loops["mma_swizzled"].copies) == 4 + 4  # of 64 threads
+    assert sum(count for _, count in loops["mma_swizzled"].copies) == 8 + 8  # of 32 threads
     assert sum(count for _, count in loops["mma_multistage"].copies) == 4 + 4  # of 128 threads
 
 
