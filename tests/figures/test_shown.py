@@ -33,6 +33,7 @@ DRAWINGS = {
     "thread_tiles": lambda: figures.thread_tiles([(1, 1), (4, 1), (4, 4)]),
     "pipeline_timeline": lambda: figures.pipeline_timeline((1, 2, 4)),
     "swizzle_grid": lambda: figures.swizzle_grid(8, swizzled=(3, 3, 3)),
+    "bit_fields": lambda: figures.bit_fields({"float32": (1, 8, 23), "TF32": (1, 8, 10, 13)}),
     "sector_copies": lambda: figures.sector_copies({"padded": lambda row, chunk: 5 * row + chunk}),
 }
 OTHERS = {
