@@ -46,3 +46,12 @@ def test_a_step_that_nobody_timed_is_left_out(capsys):
     assert list(equal_tiles.found({"a": there, "b": not_there})) == ["a"]
     assert equal_tiles.waterfall({"a": there, "b": not_there}) is None
     assert "not timed on" in capsys.readouterr().out
+
+
+def test_requests_and_look_ups_are_shown_where_they_were_counted(monkeypatch, capsys):
+    row = dict(limits.row("mma_padded"))
+    counted = {name: row["cycles"] * n for n, name in enumerate(l2.ITSELF, start=20)}
+    monkeypatch.setattr(limits, "row", lambda rung: {**row, **counted})
+    l2.show("mma_padded")
+    shown = capsys.readouterr().out
+    assert "tags per clock" in shown and "21.0" in shown
