@@ -79,14 +79,18 @@ def events(turn: Turn, turns: int = 2) -> list[dict]:
     rows = ("copies", "ldmatrix", "mma", "barrier")
     end, stages = turns * turn.mma, turn.left + 2
     wait = turn.waits[0] if turn.waits else 0
-    for number in range(turns):
+    for number in range(-turn.left - 1, turns):  # copies of the turns before are still under way
         start = number * turn.mma
         target = (number + stages - 1) % stages
         # A group is closed before the wait of its own turn where it was issued before it, else in the next turn.
         for issued, _ in turn.copies:
             late = 0 if issued <= wait and wait else 1
-            landed = start + wait + (turn.left + late) * turn.mma
-            found.append(_bar(rows[0], start + issued, min(landed, end), "load", target))
+            landed = min(start + wait + (turn.left + late) * turn.mma, end)
+            if landed > 0:
+                begin = max(start + issued, 0)
+                found.append(_bar(rows[0], begin, landed, "load", target))
+    for number in range(turns):
+        start = number * turn.mma
         for issued, used in turn.loads:
             bar = _bar(rows[1], start + issued, max(start + used, start + issued + 1), "ldmatrix")
             if bar["end"] <= end:

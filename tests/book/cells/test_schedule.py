@@ -42,9 +42,13 @@ def test_every_copy_of_the_tiles_is_there(loops):
 def test_bars_of_copies_end_at_the_wait_that_lets_the_block_read_them(loops):
     turn = loops["mma_multistage"]
     bars = [bar for bar in schedule.events(turn, turns=3) if bar["row"] == "copies"]
-    first = min(bars, key=lambda bar: bar["start"])
+    first = next(bar for bar in bars if bar["start"] == turn.copies[0][0])
     assert first["end"] == turn.waits[0] + turn.mma
     assert first["stage"] == 2  # while stage 0 is multiplied
+    before = [bar for bar in bars if not bar["start"]]  # issued a turn before, for stage 1
+    assert {bar["end"] for bar in before} == {turn.waits[0]} and {
+        bar["stage"] for bar in before
+    } == {1}
 
 
 def test_a_kernel_without_mma_is_refused():
