@@ -80,12 +80,12 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "15_bank_conflicts": [
         "shared_clocks.show_loads()",
-        'shared_clocks.show_together("pitch 80", "pitch 64")',
-        'faithful.beside("mma_tiled", "mma_padded")',
         'timing.compare(["mma_tiled", "mma_padded"])',
         'shared_ceiling.show("mma_tiled", "mma_padded")',
         'limits.show("mma_tiled", "mma_padded")',
+        'l2.show("mma_padded", "wmma_async", "mma_tiled", "mma_multistage")',
         "limits.wait_choice(",
+        'shared_clocks.show_together("pitch 80", "pitch 64")',
         "small_tiles.show()",
         "small_tiles.show_share()",
         "small_tiles.waits()",
@@ -96,10 +96,14 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
         "limits.wait_choice(",
-        "recording = measure.recorded()",
+        "recording, sizes = measure.recorded(), (1024, 2048, 4096, 8192)",
+    ],
+    "17_tf32": [
+        'timing.compare(["warp_tiled", "mma_swizzled", "mma_tf32"])',
     ],
     "18_everything_at_once": [
-        'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
+        'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
+        'timing.compare(["mma_swizzled", "mma_multistage"])',
     ],
     "19_tuning": [
         'tile = {"BM": 128, "BN": 256, "WM": 64, "WN": 64}',
@@ -113,6 +117,13 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "22_roles_and_pipelines": [
         'timing.compare(["tma_mma", "wgmma", "wgmma_pipelined"])',
+    ],
+    "reading_a_profile": [
+        "limits.show(",
+        "profile_terms.stalls(",
+        "limits.wait_choice(",
+        "profile_terms.traffic(",
+        "profile_terms.clock_table(",
     ],
     "26_the_ladder": [
         "timing.ladder()",
