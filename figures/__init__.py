@@ -46,6 +46,7 @@ That the reader moves, with or without a kernel, a network or a widget manager (
     FragmentExplorer(lane=5)               SwizzleExplorer(b=2, m=3, s=3, chunks=4)
     LayoutExplorer({"row-major": Layout((4, 8), (8, 1))}, color="index" | "bank 4" | "bank 2")
     PipelineExplorer(stages=2, load=3, compute=1)
+    WaveExplorer(tiles=9, sms=8, way="stream-K")     RasterExplorer(size=8192, blocks=128, group=16)
     Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through
 
 A figure is its file: whatever a module of this folder names in its `__all__` is exported here.

@@ -44,6 +44,8 @@ OTHERS = {
     "SwizzleExplorer": figures.SwizzleExplorer,
     "PipelineExplorer": figures.PipelineExplorer,
     "OccupancyExplorer": figures.OccupancyExplorer,
+    "WaveExplorer": figures.WaveExplorer,
+    "RasterExplorer": figures.RasterExplorer,
     "Choice": lambda: figures.Choice(
         {0: figures.bars({"a": 1}), 1: figures.bars({"b": 1})}, "n", "Two"
     ),
