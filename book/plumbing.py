@@ -34,6 +34,8 @@ TOOLS = {
         "timing",
         "tuned",
         "warp_ablation",
+        "one_type",
+        "trials",
     ),
 }
 FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")

@@ -89,6 +89,10 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'tile = {"BM": 128, "BN": 256, "WM": 64, "WN": 64}',
         "seen = side_by_side()",
     ],
+    "23_the_whole_machine": [
+        'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 4096)',
+        'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 8192)',
+    ],
     "26_the_ladder": [
         "timing.ladder()",
     ],
