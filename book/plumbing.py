@@ -35,6 +35,7 @@ TOOLS = {
         "tuned",
         "warp_ablation",
         "one_type",
+        "odd_shapes",
         "trials",
     ),
 }

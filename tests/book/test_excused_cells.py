@@ -93,6 +93,9 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 4096)',
         'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 8192)',
     ],
+    "24_shapes_that_are_not_square": [
+        'one_type.shapes(odd_shapes.SHAPES[:-1], ["wgmma_persistent", "wgmma_split"])',
+    ],
     "26_the_ladder": [
         "timing.ladder()",
     ],

@@ -18,7 +18,7 @@ def numbers(found) -> list[float]:
 
 def test_every_number_stands_in_the_notes():
     there = {float(word) for word in re.findall(r"\d+(?:\.\d+)?(?:e-\d+)?", NOTES)}
-    kinds = ("dense", "groups", "memory", "clocks", "promotion", "errors", "shapes")
+    kinds = ("dense", "groups", "memory", "clocks", "promotion", "errors", "shapes", "costs")
     for kind in kinds:
         for number in numbers(trials.stored()[kind]):
             assert {number, round(number * 100, 4)} & there, (kind, number)
