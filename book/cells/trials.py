@@ -15,7 +15,8 @@ def stored() -> dict:
     return json.loads((FOLDER / "hopper-trials.json").read_text(encoding="utf-8"))
 
 
-def _label() -> str:
+def label() -> str:
+    """Where and when."""
     found = stored()
     return f"Measured on an {found['machine']['gpu']}, {found['recorded']}."
 
@@ -47,7 +48,7 @@ def dense(*names: str, caption: str = "") -> None:
             "what came of it": "whether the kernel of today has it, and what the trial showed",
         },
         rows,
-        caption=f"{_label()} Speeds of different runs differ by up to 2%; the shares are within one run. {caption}".strip(),
+        caption=f"{label()} Speeds of different runs differ by up to 2%; the shares are within one run. {caption}".strip(),
     )
 
 
@@ -67,7 +68,7 @@ def memory() -> None:
             "GB from L2": "10^9 bytes that the multiprocessors read from L2",
         },
         rows,
-        caption=f"8192 x 8192 x 8192, bfloat16 in and out, counted by Nsight Compute. {_label()}",
+        caption=f"8192 x 8192 x 8192, bfloat16 in and out, counted by Nsight Compute. {label()}",
     )
 
 
@@ -90,7 +91,7 @@ def promotion() -> None:
             "of the library ": "share of cuBLASLt without fast accumulation, at 8192",
         },
         rows,
-        caption=_label(),
+        caption=label(),
     )
 
 
@@ -108,5 +109,5 @@ def shapes() -> None:
             },
         },
         rows,
-        caption=f"An empty cell was not measured. {_label()}",
+        caption=f"An empty cell was not measured. {label()}",
     )
