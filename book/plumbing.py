@@ -34,6 +34,7 @@ TOOLS = {
         "timing",
         "tuned",
         "warp_ablation",
+        "climb",
         "few_bits",
         "one_type",
         "odd_shapes",

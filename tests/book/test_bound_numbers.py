@@ -10,7 +10,6 @@ from book.bound_numbers import Passage, agrees, evaluate, unbound_in, updated, w
 UNBOUND_YET = {
     "09_pipelines.ipynb",
     "15_bank_conflicts.ipynb",
-    "26_the_ladder.ipynb",
 }
 
 
