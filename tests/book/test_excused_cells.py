@@ -102,16 +102,6 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "26_the_ladder": [
         "timing.ladder()",
-        "climb.table()",
-        "climb.ladders()",
-        "climb.bars()",
-        "climb.waterfall()",
-        'chosen = ("naive", "tiled", "coarsened_2d", "warp_tiled", "mma_sync")',
-        'climb.moved("mma_tiled", "mma_swizzled", "mma_tf32", "mma_multistage")',
-        "climb.full(",
-        "climb.power()",
-        'climb.long_runs("warp_tiled", "mma_multistage", "tma_mma", "wgmma_persistent", "wgmma_cluster", "wgmma_fp8")',
-        "climb.beside()",
     ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
