@@ -262,12 +262,29 @@ def long_runs(*names: str, size: int = 4096) -> None:
 def beside():
     """What else was timed in one run with a rung: cuBLAS, PyTorch, and whatever the file holds."""
     stored = load("torch")
-    size = stored["size"]
-    best = max(stored["tflops"], key=stored["tflops"].get)
+    return _fastest(stored["tflops"], stored["size"], stored["label"])
+
+
+def triton(*sizes: int):
+    """The same of two kernels that Triton compiled, at several sizes to flip through."""
+    stored = load("triton")
+    pages = {
+        size: _fastest(
+            {row["kernel"]: row["tflops"] for row in stored["rows"] if row["size"] == size},
+            size,
+            stored["label"],
+        )
+        for size in sizes
+    }
+    return figures.Choice(pages, "size", "Kernels that Triton compiled, in one run with ours")
+
+
+def _fastest(tflops: Mapping[str, float], size: int, label: str):
+    best = max(tflops, key=tflops.get)
     return figures.bars(
-        stored["tflops"],
+        {name: round(value, 1) for name, value in tflops.items()},
         unit="TFLOP/s",
-        title=f"In one run, {best} is the fastest",
-        caption=f"{size} x {size} x {size}, float16 in and out; {stored['label']}.",
+        title=f"At {size}, {best} is the fastest of these",
+        caption=f"{size} x {size} x {size}, float16 in and out; {label}.",
         highlight=[best],
     )
