@@ -108,7 +108,8 @@ def schedule(name: str):
         events,
         unit="units of time",
         title=TITLES[name],
-        caption="A drawing, not a measurement: the first copies take 2 units, a tile of 128 x 256 takes 10, its store 4. One stage is one tile.",
+        caption="A drawing, not a measurement: the first copies take 2 units, a tile of 128 x 256 takes 10, its"
+        " store 4. One stage is one tile.",
     )
     return drawn
 
