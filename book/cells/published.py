@@ -112,3 +112,40 @@ def _where() -> str:
     stored = published.stored()
     size = f"{published.SIZE} x {published.SIZE} x {published.SIZE}"
     return columns.sentence(f"{size}, {label(stored)}") if stored else f"{size}; not yet recorded."
+
+
+def copies(counted: Mapping[str, memory.Traffic]) -> memory.Traffic:
+    """What filled shared memory in a step: cp.async where there is one, else the loads from A and B."""
+    for name, row in counted.items():
+        if name.startswith("cp.async"):
+            return row
+    raise KeyError(f"nothing was copied by cp.async: {', '.join(counted)}")
+
+
+def show_copies(counted: Mapping[str, memory.Traffic], title: str = ""):
+    """The copies of one step, a row for each of the kernels."""
+    rows = [
+        [name, f"{row.instructions:,}", f"{row.sectors:,}", f"{row.wavefronts:,}"]
+        + [f"{row.sectors / row.instructions:g}", f"{row.wavefronts / row.instructions:g}"]
+        for name, row in counted.items()
+    ]
+    heads = {
+        "kernel": "which of our kernels, by what is changed",
+        "requests": "",
+        "sectors": "",
+        "wavefronts": "",
+        "sectors per request": "",
+        "wavefronts per request": "",
+    }
+    words = "Copies of one tile of A and one of B, 32 x 32 floats each, counted by the emulator."
+    return columns.explained(heads, rows, title, words)
+
+
+def show_order(runs: Sequence[tuple[str, int]], title: str = ""):
+    """Machine code as a list of what it does with the products, with repetitions counted."""
+    heads = {
+        "in this order": "product: HGMMA; fence: WARPGROUP.ARRIVE; wait N: WARPGROUP.DEPBAR, until at most N groups are "
+        "unfinished; convert: F2FP, two sums to two halves",
+        "how many": "how many of them follow each other",
+    }
+    return columns.explained(heads, [[name, str(count)] for name, count in runs], title)
