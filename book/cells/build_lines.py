@@ -28,5 +28,10 @@ def lines(arch: str | None = None) -> dict[str, str]:
 
 def show():
     """All lines as a table."""
-    heads = {"rung": "the kernel's name", "line": "what compiles it to machine code, from the repository's folder"}
-    return columns.explained(heads, [[name, text] for name, text in lines().items()], "One line builds each rung")
+    heads = {
+        "rung": "the kernel's name",
+        "line": "what compiles it to machine code, from the repository's folder",
+    }
+    return columns.explained(
+        heads, [[name, text] for name, text in lines().items()], "One line builds each rung"
+    )

@@ -149,3 +149,27 @@ def show_order(runs: Sequence[tuple[str, int]], title: str = ""):
         "how many": "how many of them follow each other",
     }
     return columns.explained(heads, [[name, str(count)] for name, count in runs], title)
+
+
+def show_wrong(title: str = ""):
+    """The recorded times and wrong outputs of the unfenced products."""
+    names = [case.name for case in published.CASES if case.story == "fence"]
+    found = {row["kernel"]: row for row in published.rows(*names)}
+    rows = []
+    for name in names:
+        row = found.get(name)
+        cells = (
+            [
+                f"{row['ms_median']:.3f}",
+                *(f"{wrong / row['outputs']:.2%}" for wrong in row["wrong"]),
+            ]
+            if row
+            else None
+        )
+        rows.append([name, *(cells or [NOT_TIMED, "", "", ""])])
+    heads = {"kernel": "how the sums begin, and what follows the last wait", "ms": ""}
+    heads |= {
+        f"wrong, launch {n}": "outputs further from the right result than rounding explains"
+        for n in (1, 2, 3)
+    }
+    return columns.explained(heads, rows, title, _where())
