@@ -20,7 +20,17 @@ ASKS, SETTLES = ("answers.predict", "answers.check"), ("answers.settle",)
 FURNITURE = ("steps.strip",)
 # Rooms and modules whose functions show something; `kernels` is what the reader came for.
 TOOLS = {
-    *("figures", "addresses", "answers", "evidence", "faithful", "limits", "measured", "memory"),
+    *(
+        "figures",
+        "addresses",
+        "answers",
+        "dictionary",
+        "evidence",
+        "faithful",
+        "limits",
+        "measured",
+        "memory",
+    ),
     *(
         "reports",
         "search",

@@ -3,96 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import math
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from emulator import bench
+from emulator.arguments import argument, extents
 from emulator.counts.trace import Trace
 from emulator.errors import EmulatorError
 from emulator.module import Module
 from emulator.ops.table import coverage
 
-DTYPES = {
-    **{f"{kind}{bits}": f"{'iu'[kind == 'u']}{bits // 8}" for kind in "us" for bits in (8, 16, 32, 64)},
-    "f16": "f2", "f32": "f4", "f64": "f8",
-}  # fmt: skip
 ARGUMENT = """an argument, one for each parameter, in order:
-  i.e. s32=5, f32=1.5 (by value), f32[256,64]=random (an array; also zeros, ones, arange, random:SEED, or a .npy file)"""
-
-
-def extents(text: str) -> tuple[int, ...]:
-    """ "16x16" or "16,16"."""
-    if not re.fullmatch(r"\d+([x,]\d+){0,2}", text):
-        raise argparse.ArgumentTypeError(f"{text}: one to three numbers, as in 4 or 16x16")
-    return tuple(int(part) for part in re.split("[x,]", text))
-
-
-def argument(text: str):
-    """`TYPE=VALUE` or `TYPE[SHAPE]=WHAT` as a NumPy scalar or array. Raises ValueError."""
-    match = re.fullmatch(r"(\w+)(?:\[(\d+(?:[,x]\d+)*)\])?(?:=(.+))?", text)
-    if not match or match[1] not in DTYPES:
-        raise ValueError(
-            f"--arg {text}: expected TYPE=VALUE or TYPE[SHAPE]=WHAT, TYPE one of {', '.join(DTYPES)}"
-        )
-    dtype, shape, what = np.dtype(DTYPES[match[1]]), match[2], match[3]
-    if shape is None:
-        if what is None:
-            raise ValueError(f"--arg {text}: a scalar needs a value")
-        return scalar(text, dtype, what)
-    try:
-        return array(text, dtype, tuple(int(part) for part in re.split("[x,]", shape)), what)
-    except MemoryError as problem:
-        raise ValueError(f"--arg {text}: {problem}") from None
-
-
-def scalar(text: str, dtype: np.dtype, what: str):
-    """A NumPy scalar. ValueError for what is no number, or does not fit."""
-    try:
-        number = float(what) if dtype.kind == "f" else int(what, 0)
-    except ValueError:
-        kind = "a number" if dtype.kind == "f" else "an integer"
-        raise ValueError(f"--arg {text}: {what} is not {kind}") from None
-    try:
-        with np.errstate(over="raise"):
-            return dtype.type(number)
-    except (OverflowError, FloatingPointError):
-        raise ValueError(f"--arg {text}: {what} does not fit {dtype}") from None
-
-
-def array(text: str, dtype: np.dtype, shape: tuple[int, ...], what: str | None) -> np.ndarray:
-    """An array filled with `what`, or loaded. ValueError where it cannot be."""
-    if what is None or what == "zeros":
-        return np.zeros(shape, dtype)
-    if what == "ones":
-        return np.ones(shape, dtype)
-    if what == "arange":
-        held = np.arange(math.prod(shape)).reshape(shape)
-        largest = float((np.finfo if dtype.kind == "f" else np.iinfo)(dtype).max)
-        if held.size - 1 > largest:
-            raise ValueError(f"--arg {text}: {held.size - 1} does not fit {dtype}")
-        return held.astype(dtype)
-    if random := re.fullmatch(r"random(?::(\d+))?", what):
-        rng = np.random.default_rng(int(random[1] or 0))
-        if dtype.kind == "f":
-            return rng.standard_normal(shape).astype(dtype)
-        return rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype, endpoint=True)
-    try:
-        loaded = np.load(what)
-    except FileNotFoundError:
-        raise ValueError(
-            f"--arg {text}: {what} is neither zeros, ones, arange, random[:SEED] nor a file"
-        ) from None
-    except (OSError, ValueError, EOFError):
-        raise ValueError(f"--arg {text}: {what} is not a .npy file") from None
-    if not isinstance(loaded, np.ndarray):
-        raise ValueError(f"--arg {text}: {what} holds several arrays; save one with np.save")
-    if loaded.dtype != dtype or loaded.size != math.prod(shape):
-        raise ValueError(f"--arg {text}: {what} holds {loaded.dtype} {loaded.shape}")
-    return np.ascontiguousarray(loaded)
+  i.e. s32=5, f32=1.5 (by value), f32[256,64]=random (an array; also zeros, ones, arange, random:SEED,
+  uniform:SEED for floats from -1 to 1, below:N:SEED for whole numbers from 0 to N - 1, or a .npy file)"""
 
 
 def number_of(word: str, text: str, args: list) -> int:

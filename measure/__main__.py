@@ -135,6 +135,13 @@ def run_torch(options) -> int:
     return 0
 
 
+def run_triton(options) -> int:
+    from .with_triton import record
+
+    print(record(seconds=min(options.seconds, 1e6)))
+    return 0
+
+
 def run_shared_clocks(options) -> int:
     from .shared_clocks import record
 
@@ -197,6 +204,41 @@ def run_published(options) -> int:
     else:
         print(record())
     return 0
+
+
+def run_inspect(options) -> int:
+    import numpy as np
+
+    from emulator.arguments import argument
+
+    from .inspection import inspect
+
+    args = [argument(text) for text in options.arg]
+    if options.html and not options.html.resolve().parent.is_dir():
+        raise ValueError(f"--html {options.html}: no file can be written there")
+    if wrong := [at for at in options.show if at >= len(args)]:
+        raise ValueError(f"--show {wrong[0]}: there are {len(args)} arguments, from 0")
+    found = inspect(
+        options.file,
+        options.grid,
+        options.block,
+        args,
+        options.entry,
+        options.shared,
+        options.arch,
+        dict(options.define),
+        seconds=options.seconds,
+        cooperative=options.cooperative,
+        cluster=options.cluster,
+    )
+    print(found.text())
+    with np.printoptions(threshold=40, precision=5):
+        for at in options.show:
+            print(f"\nargument {at} afterwards:\n{args[at]}")
+    if options.html:
+        options.html.write_text(found.html(), encoding="utf-8")
+        print(f"\nwritten: {options.html}")
+    return 1 if found.hazards else 0
 
 
 def run_emulator_speed(options) -> int:
@@ -292,6 +334,38 @@ def arguments() -> argparse.ArgumentParser:
         "--compile-only", action="store_true", help="fill the cache; needs no GPU"
     )
     published.add_argument("--arch", type=int, help="compile for this architecture")
+    from emulator.arguments import WAYS, extents
+
+    looking = command(
+        "inspect", run_inspect, "run somebody's kernel on the emulator, and annotate it", rungs=None
+    )
+    looking.add_argument("file", metavar="FILE.cu|FILE.ptx")
+    looking.add_argument("--entry", help="the kernel, or an instance of a template: 'reduce<256>'")
+    looking.add_argument("--grid", type=extents, default=(1,), help="blocks, as in 4x4")
+    looking.add_argument("--block", type=extents, default=(32,), help="threads of a block: 16x16")
+    looking.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="ARG",
+        help="one for each parameter, in order: s32=5, f32=1.5, or an array f32[64,64]=HOW, "
+        f"HOW one of {WAYS}, FILE.npy",
+    )
+    looking.add_argument("--shared", type=int, default=0, help="bytes of dynamic shared memory")
+    looking.add_argument("--cluster", type=extents, help="blocks of a cluster")
+    looking.add_argument("--cooperative", action="store_true", help="as grid.sync() needs")
+    looking.add_argument("--arch", default="80", help="compile for sm_80, or 90a, ...")
+    defines(looking)
+    looking.add_argument("--show", action="append", default=[], type=int, metavar="N")
+    looking.add_argument("--html", type=Path, metavar="REPORT.html", help="write a report, too")
+    looking.add_argument(
+        "--seconds", type=seconds, default=120.0, help="stop a kernel that runs for longer"
+    )
+
+    tritons = command(
+        "triton", run_triton, "the product in Triton beside ours and cuBLAS: needs both", rungs=None
+    )
+    tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     for name, run, text in (

@@ -1,0 +1,248 @@
+"""The tables of the dictionary: the words of CuTe, MoYe and Tilus beside what our kernels write."""
+
+from __future__ import annotations
+
+import figures
+
+
+def words():
+    """The verbs of CuTe and MoYe."""
+    return figures.table(
+        {
+            "CuTe": "the C++ name; the Python version of CuTe has the same",
+            "MoYe": "the Julia name",
+            "means": "what it is, as a layout",
+            "in our kernels": "where the same thing stands in CUDA",
+        },
+        [
+            [
+                "`local_tile(A, tile, coord)`",
+                "`@tile A tile coord`",
+                "the part of a matrix that a block works on",
+                "`A + block_row * K + k0`",
+            ],
+            [
+                "`make_tiled_copy(atom, threads, values)`",
+                "the same",
+                "who copies which element of a tile",
+                "`thread / 4`, `thread % 4 * 8`",
+            ],
+            [
+                "`get_slice(t)`, `partition_S`, `partition_D`",
+                "the same",
+                "thread t's elements, in the source and in the destination",
+                "`a_source`, `a_target`",
+            ],
+            [
+                "`make_tiled_mma(atom, warps, tile)`",
+                "the same",
+                "which warp and lane hold which element of A, B and C",
+                "`warp_row`, `warp_col`, `lane / 4`",
+            ],
+            [
+                "`partition_fragment_A`",
+                "`make_fragment_A`",
+                "registers for this thread's part of A",
+                "`unsigned a[M_ATOMS][4]`",
+            ],
+            [
+                "`retile_D`",
+                "the same",
+                "the same registers, grouped as a copy wants them",
+                "`b[n / 2][n % 2 * 2]`",
+            ],
+            [
+                "`composition(Swizzle<2,3,3>{}, layout)`",
+                "`composition` too",
+                "a layout whose places are permuted",
+                "`chunk ^ row / 2 % 4`",
+            ],
+            [
+                "`cp_async_wait<n>`, `__syncthreads`",
+                "`cp_async_wait`, `sync_threads`",
+                "wait for one's own copies; wait for everybody",
+                "the same two",
+            ],
+        ],
+        title="One meaning, three spellings",
+    )
+
+
+def moye():
+    """MoYe's double-buffered kernel, line by line."""
+    return figures.table(
+        {
+            "MoYe": "what stands in its kernel, in order",
+            "what happens": "in plain words",
+            "mma_tf32": "the same in our rung",
+        },
+        [
+            [
+                "`sA_layout (128, 16, 2):(1, 128, 2048)`",
+                "two tiles of A, M-major, without padding",
+                "`STAGES`, with rows padded by 8 floats",
+            ],
+            [
+                "`@tile mA (bM, bK) (blockIdx().x, :)`",
+                "a row of tiles; the loop picks one",
+                "`A + a_row * M + block_row`",
+            ],
+            [
+                "`gmem_copy_A`: `(16, 8)` threads, `(4, 1)` values",
+                "128 threads copy 64 x 8 floats, 16 bytes each; two times down, two along K",
+                "`a_row`, `a_col`, `A_COPIES`",
+            ],
+            [
+                "`copyto!(gmem_copy_A, ...)` before the loop",
+                "the first tile is on its way",
+                "the prologue: `STAGES - 1` tiles",
+            ],
+            [
+                "`partition_C`, `make_fragment_C`, `zeros!`",
+                "accumulators in registers",
+                "`float acc[...] = {}`",
+            ],
+            [
+                "`partition_S`, `retile_D` of `smem_copy_A`",
+                "shared memory and registers, as the copy wants them",
+                "`load_fragment`",
+            ],
+            [
+                "`cp_async_wait()`, `sync_threads()`",
+                "own copies have landed; everybody's have",
+                "`cp_async_wait`, `__syncthreads`",
+            ],
+            [
+                "copy of `k_block` 1 into registers",
+                "the first fragments",
+                "`load_fragment(0, 0, 0, i)`",
+            ],
+            [
+                "in the loop: `k_block_next`",
+                "fragments of the next 8 of K, while these are multiplied",
+                "`next = (k + 1) % 2`",
+            ],
+            [
+                "if `k_block == k_block_max`: wait, sync",
+                "the other tile has to be there before its fragments are read",
+                "the wait before the last `multiply`",
+            ],
+            [
+                "if `k_block == 1`: copy tile `k_tile + 1`, exchange the two",
+                "the tile that was read before is filled again",
+                "`write_stage = read_stage`",
+            ],
+            ["`gemm!(mma, ...)`", "all atoms of this `k_block`", "`multiply_row`"],
+            ["`copyto!(tCgC, tCrC)`", "accumulators to global memory", "the part `store`"],
+        ],
+        title="Two tiles in turn, and two sets of fragments",
+    )
+
+
+def tilus():
+    """The words of Tilus."""
+    return figures.table(
+        {
+            "Tilus": "the word",
+            "means": "what the compiler makes of it",
+            "in our kernels": "what we write ourselves",
+        },
+        [
+            ["`global_view(ptr, shape)`", "a matrix in global memory, row-major", "`A`, `M`, `K`"],
+            [
+                "`shared_tensor(shape)`",
+                "a tile in shared memory; the layout, swizzle included, is inferred",
+                "`a_offset`, `panel_offset`",
+            ],
+            [
+                "`register_tensor(shape)`",
+                "a tile spread over the threads' registers; `spatial` and `local` modes",
+                "`float acc[M_ATOMS][N_ATOMS][4]`",
+            ],
+            [
+                "`copy_async(src, dst, offsets)`",
+                "every thread's share of a tile, by `cp.async`, with guards at the edges",
+                "`cp_async<16>` in a loop",
+            ],
+            [
+                "`copy_async_wait_all()`, `sync()`",
+                "own copies, then everybody",
+                "`cp_async_wait<0>`, `__syncthreads`",
+            ],
+            [
+                "`load_shared(sa)`",
+                "fragments, by `ldmatrix` where the layouts allow it",
+                "`load_fragments`",
+            ],
+            ["`dot(a, b, acc, out=acc)`", "all `mma` of the tile", "`multiply_row`"],
+            [
+                "`m_size: int32`, `n_size: int`",
+                "known at run time; known when the kernel is compiled",
+                "arguments; macros",
+            ],
+            [
+                "`annotate_layout(t, layout)`",
+                "a hint, where the inferred layout is not the one that is wanted",
+                "-",
+            ],
+            [
+                "`@tilus.autotune(name, values)`",
+                "a list of values to try",
+                "`space` of a rung's row",
+            ],
+        ],
+        title="What a block does, without threads",
+    )
+
+
+def side_by_side():
+    """Tilus's third kernel beside our rung 20."""
+    return figures.table(
+        {"": "", "matmul_v3": "Tilus's third tutorial kernel", "mma_multistage": "our rung 20"},
+        [
+            [
+                "tiles of a block",
+                "128 x 128, 128 x 64 or 64 x 128, 16 or 32 deep",
+                "up to 256 x 256, 32 or 64 deep",
+            ],
+            ["stages of shared memory", "1", "2 to 6"],
+            [
+                "fragments in registers",
+                "loaded, then used",
+                "two sets, the next is loaded while one is used",
+            ],
+            ["blocks", "one per tile of C", "as many as fit, each computes several tiles"],
+            ["order of the tiles", "down the columns of tiles", "in groups, for the L2 cache"],
+            ["settings that are searched", "12", "all that the rung's `space` allows"],
+            ["edges", "guarded by the language", "guarded by hand"],
+            ["lines", "a few dozen, of Python", "a few hundred, of CUDA"],
+        ],
+        title="What the longer kernel does in addition",
+    )
+
+
+def candidates(rows):
+    """Thread layouts, with the sectors of a request."""
+    return figures.table(
+        {
+            "threads": "the thread layout",
+            "tile": "rows and columns that the copy covers at a time",
+            "sectors": "32-byte sectors of one warp's request",
+            "needed": "sectors that its 512 bytes would fill",
+        },
+        rows,
+        title="A row per thread moves twice the sectors",
+    )
+
+
+def swizzles(rows):
+    """Swizzles of a row of 128 bytes, with the wavefronts of both sides."""
+    return figures.table(
+        {
+            "bits": "b of Swizzle(b, 3, 3)",
+            "ldmatrix.x4": "wavefronts to read four 8 x 8 matrices; 4 is the least",
+            "copy": "wavefronts to store 16 bytes per lane; 4 is the least",
+        },
+        rows,
+        title="Three bits of the row keep eight rows apart",
+    )

@@ -1,0 +1,66 @@
+"""An inspection of somebody's kernel in a page: its lines with their costs, what they waste, what races."""
+
+from __future__ import annotations
+
+from IPython.display import display
+
+import figures
+from measure.inspection import CannotInspect, inspect
+from measure.inspection_page import (
+    conflict_figure,
+    findings_table,
+    hazard_figure,
+    sector_figure,
+)
+
+__all__ = ["arguments", "hazard", "inspect", "refusal", "show", "worst_access"]
+
+
+def show(found, title: str | None = None) -> None:
+    """The annotated source, and a table for each kind of waste that there is."""
+    display(found.annotated(title))
+    if found.conflicts:
+        display(findings_table(found.conflicts, "wavefronts", "Lines with bank conflicts"))
+    if found.wasted:
+        display(findings_table(found.wasted, "sectors", "Lines that use less than they move"))
+    kinds = [hazard.kind for hazard in found.hazards]
+    print(f"hazards: {', '.join(kinds) or 'none'}")
+
+
+def worst_access(found):
+    """The access that wastes most, drawn: by bank where there is a conflict, else by sector."""
+    return conflict_figure(found) or sector_figure(found)
+
+
+def hazard(found, which: int = 0):
+    """One of the hazards, drawn."""
+    return hazard_figure(found, found.hazards[which])
+
+
+def refusal(*args, **kwargs) -> str:
+    """The line in which `inspect` says why it does not run a kernel; a ValueError where it does."""
+    try:
+        inspect(*args, **kwargs)
+    except CannotInspect as error:
+        return str(error)
+    raise ValueError("this kernel is not refused")
+
+
+def arguments():
+    """How an argument is written on the command line."""
+    return figures.table(
+        {"--arg": "as it is typed", "what the kernel gets": "the value of this parameter"},
+        [
+            ["`s32=5`, `f32=1.5`, `u64=0`", "a number of this type, by value"],
+            ["`f32[64,64]`", "an array of zeros; the kernel may write into it"],
+            ["`f16[256]=ones`, `=arange`", "ones; 0, 1, 2 and so on"],
+            [
+                "`f32[64,64]=random:7`",
+                "normally distributed floats, or integers of the whole range; seed 7",
+            ],
+            ["`f32[64,64]=uniform:7`", "floats from -1 to 1"],
+            ["`u8[4096]=below:26:7`", "whole numbers from 0 to 25: letters, indices, classes"],
+            ["`f32[64,64]=weights.npy`", "what NumPy has saved in this file"],
+        ],
+        title="Types are s, u or f with a number of bits",
+    )

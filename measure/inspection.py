@@ -1,0 +1,333 @@
+"""Somebody's kernel on the emulator: what each line costs, where banks and sectors are wasted, what races.
+
+`python -m measure inspect FILE.cu|FILE.ptx --grid 4 --block 256 --arg f32[1024]=random:1 ...` prints it, and
+`--html REPORT.html` writes it as a page that needs no network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+import figures
+from emulator import EmulatorError, ExecutionError, Module, Trace
+from kernels.build import Build, build
+from kernels.errors import BuildError
+from kernels.table import table
+
+from .others_source import INCLUDE, device_source, parameter_names
+
+SECTOR = 32  # bytes
+SECONDS = 120.0
+WASTE = 0.6  # of the bytes in the sectors: a load that uses less is named
+
+
+class CannotInspect(ValueError):
+    """Why a kernel was not run, in one line."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A line and what it wastes. needed: what the same bytes would take without waste, per request."""
+
+    line: int
+    opcode: str
+    requests: int
+    taken: int
+    needed: int
+    text: str
+
+    def each(self, count: int) -> str:
+        return f"{count / self.requests:.3g}" if self.requests else "-"
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """One launch, and what it shows. source: the text whose lines `costs` counts, CUDA or PTX."""
+
+    name: str
+    entry: str
+    trace: Trace = field(repr=False)
+    source: str = field(repr=False)
+    is_ptx: bool
+    args: tuple = field(repr=False)
+    arguments: tuple[str, ...]
+    left_out: tuple[str, ...]
+    built: Build | None = field(repr=False, default=None)
+    ptx_entry: str = ""
+
+    def _line(self, row) -> int | None:
+        if self.is_ptx:
+            return row.ptx_line
+        return next((at for file, at in row.frames if file == self.name), None)
+
+    def _sum(self, rows) -> dict[int, dict]:
+        """{line: {"opcode", "requests", "taken", "needed"}} of (row, requests, taken, needed)."""
+        lines: dict[int, dict] = {}
+        for row, *numbers in rows:
+            line = self._line(row) or 0
+            kept = lines.setdefault(line, {"opcode": row.opcode, "numbers": [0, 0, 0]})
+            kept["numbers"] = [a + b for a, b in zip(kept["numbers"], numbers, strict=True)]
+        return lines
+
+    def _findings(self, rows) -> list[Finding]:
+        text = self.source.splitlines()
+        found = [
+            Finding(
+                line,
+                kept["opcode"],
+                *kept["numbers"],
+                text[line - 1].strip() if 0 < line <= len(text) else "(a header)",
+            )
+            for line, kept in self._sum(rows).items()
+        ]
+        return sorted(found, key=lambda f: f.needed - f.taken)
+
+    @cached_property
+    def conflicts(self) -> list[Finding]:
+        """Lines whose accesses to shared memory take more wavefronts than they need, worst first."""
+        return self._findings(
+            (row, row.warps, row.shared_wavefronts, row.shared_wavefronts_ideal)
+            for row in self.trace.instructions
+            if row.shared_wavefronts > row.shared_wavefronts_ideal > 0
+        )
+
+    @cached_property
+    def wasted(self) -> list[Finding]:
+        """Lines that move more sectors than hold what they use, worst first."""
+        return self._findings(
+            (row, row.global_requests, row.global_sectors, -(-row.bytes // SECTOR))
+            for row in self.trace.instructions
+            if row.global_sectors * SECTOR * WASTE > row.bytes > 0
+            and row.global_sectors > row.global_requests
+        )
+
+    @property
+    def hazards(self) -> list:
+        return self.trace.hazards
+
+    @property
+    def costs(self) -> dict[int, dict[str, int]]:
+        """What each line of `source` cost, as `figures.annotated_source` takes it."""
+        lines: dict[int, dict[str, int]] = {}
+        for row in self.trace.instructions:
+            if (line := self._line(row)) is not None:
+                kept = lines.setdefault(
+                    line, dict.fromkeys(("warps", "sectors", "wavefronts", "ideal"), 0)
+                )
+                kept["warps"] += row.warps
+                kept["sectors"] += row.global_sectors
+                kept["wavefronts"] += row.shared_wavefronts
+                kept["ideal"] += row.shared_wavefronts_ideal
+        return lines
+
+    def annotated(self, title: str | None = None):
+        """The source with what each line cost."""
+        return figures.annotated_source(self.costs, self.source, title=title)
+
+    def head(self) -> list[str]:
+        """What ran, in a few lines."""
+        trace = self.trace
+        lines = [f"{self.name}: {self.entry}, grid {_size(trace.grid)}, block {_size(trace.block)}"]
+        if self.built is not None:
+            report = self.built.reports[self.ptx_entry]
+            words = f"sm_{self.built.arch}: {report.registers} registers per thread"
+            words += f", {report.shared_bytes:,} bytes of static shared memory"
+            if report.spill_stores + report.spill_loads:
+                words += f", {report.spill_stores + report.spill_loads} bytes spilled"
+            lines.append(words)
+        lines += [f"argument {at}: {said}" for at, said in enumerate(self.arguments)]
+        if self.left_out:
+            lines.append(f"left out, since the GPU does not run it: {', '.join(self.left_out)}")
+        lines.append(
+            f"{trace.total('warps'):,} instructions of warps, {trace.total('global_sectors'):,} sectors, "
+            f"{trace.total('shared_wavefronts'):,} wavefronts"
+        )
+        return lines
+
+    def text(self) -> str:
+        """All that was found, for a terminal."""
+        parts = ["\n".join(self.head()), self.annotated().text]
+        parts.append(_listed("bank conflicts", "wavefronts", self.conflicts))
+        parts.append(_listed("sectors that are not used", "sectors", self.wasted))
+        parts.append(
+            "\n".join([f"hazards: {len(self.hazards) or 'none'}", *map(_one_line, self.hazards)])
+        )
+        return "\n\n".join(parts)
+
+    def html(self) -> str:
+        """All that was found, as a page that needs nothing else."""
+        from .inspection_page import page
+
+        return page(self)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def inspect(
+    source: str | Path,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
+    args: Sequence,
+    entry: str | None = None,
+    shared_bytes: int = 0,
+    arch: int | str = 80,
+    macros: Mapping[str, int] | None = None,
+    name: str | None = None,
+    seconds: float | None = SECONDS,
+    cooperative: bool = False,
+    cluster: Sequence[int] | None = None,
+) -> Inspection:
+    """Compile (unless it is PTX), run on the emulator, and look. Arrays in `args` are changed in place.
+
+    source: a path of a `.cu` or `.ptx` file, or the text. entry: the kernel's name in the source; an instance of a
+    template is "name<256>". CannotInspect says in one line why a kernel was not compiled or does not run.
+    """
+    text, name, folder = _read(source, name)
+    is_ptx = name.endswith(".ptx")
+    built, left_out = None, ()
+    try:
+        if not is_ptx:
+            prepared = device_source(text, entry)
+            left_out = prepared.left_out
+            local = INCLUDE.search(text) and '#include "' in text
+            options = ("-default-device", *prepared.options, *([f"-I{folder}"] if local else []))
+            built = build(prepared.text, macros, arch, name, options, cache=not local)
+        module = Module(built.ptx if built else text)
+        ptx_entry = _entry(module, entry, name, () if is_ptx else prepared.templates)
+        shown = text if not is_ptx else _unpadded(text)
+        names = [] if is_ptx else parameter_names(text, _written(ptx_entry))
+        trace = module.launch(
+            ptx_entry, grid, block, list(args), shared_bytes,
+            max_seconds=seconds, cooperative=cooperative, cluster=cluster,
+        )  # fmt: skip
+    except BuildError as error:
+        raise CannotInspect(_build_error(error, name)) from None
+    except (EmulatorError, TypeError, ValueError) as error:
+        raise CannotInspect(_run_error(error, name)) from None
+    said = tuple(
+        f"{names[at] + ', ' if len(names) == len(args) else ''}{_said(arg)}"
+        for at, arg in enumerate(args)
+    )
+    return Inspection(
+        name, _written(ptx_entry), trace, shown, is_ptx, tuple(args), said, left_out, built, ptx_entry
+    )  # fmt: skip
+
+
+def _read(source: str | Path, name: str | None) -> tuple[str, str, Path]:
+    """The text, what to call it, and the folder of its headers."""
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        looks_like_ptx = re.search(r"^\s*\.version\b", source, re.MULTILINE)
+        return source, name or ("kernel.ptx" if looks_like_ptx else "kernel.cu"), Path.cwd()
+    path = Path(source)
+    if path.suffix not in (".cu", ".ptx"):
+        raise CannotInspect(f"{path}: a .cu or a .ptx file is expected")
+    try:
+        return path.read_text(encoding="utf-8"), name or path.name, path.resolve().parent
+    except FileNotFoundError:
+        raise CannotInspect(f"{path}: there is no such file") from None
+    except UnicodeDecodeError:
+        raise CannotInspect(f"{path} is not text") from None
+
+
+def _unpadded(text: str) -> str:
+    return text.rstrip("\0")
+
+
+def _written(symbol: str) -> str:
+    """A kernel's name as its author wrote it: `_Z6reducePfi` is `reduce`, `_ZN3abc6reduceEPf` too."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    rest, name = symbol[2:], symbol
+    rest = rest[1:] if rest.startswith("N") else rest
+    while length := re.match(
+        r"[LS]?(\d+)", rest
+    ):  # Itanium C++ ABI 5.1: <length><name>, nested or not
+        start = length.end()
+        name, rest = rest[start : start + int(length[1])], rest[start + int(length[1]) :]
+    return name
+
+
+def _entry(module: Module, asked: str | None, name: str, templates: Sequence[str]) -> str:
+    there = {symbol: _written(symbol) for symbol in module.entries}
+    if not there:
+        hint = (
+            f": {templates[0]} is a template, name an instance, as in --entry '{templates[0]}<...>'"
+            if templates
+            else ""
+        )
+        raise CannotInspect(f"{name} has no kernel{hint}")
+    wanted = re.sub(r"\s*<.*", "", asked) if asked else None
+    found = [s for s, written in there.items() if wanted in (None, s, written)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(dict.fromkeys(there.values()))
+    if not found:
+        raise CannotInspect(f"--entry {asked}: {name} has no such kernel; it has {listed}")
+    if wanted and len(found) > 1:
+        raise CannotInspect(f"--entry {asked}: several; name one of {', '.join(found)}")
+    raise CannotInspect(f"--entry: {name} has several kernels: {listed}")
+
+
+def _build_error(error: BuildError, name: str) -> str:
+    wrong = [d for d in error.diagnostics if d.severity != "warning"]
+    if not wrong:
+        return f"{name} does not compile: {str(error).splitlines()[-1]}"
+    first = wrong[0]
+    where = f"{first.file}:{first.line}" if first.line else name
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    message = " ".join(first.message.split())[:200]
+    if missing := re.search(r'cannot open source file "([^"]+)"', message):
+        return f"{where}: the header {missing[1]} is not here{more}"
+    return f"{where}: {message}{more}"
+
+
+def _run_error(error: Exception, name: str) -> str:
+    kind = type(error).__name__
+    message = " ".join(str(error).splitlines()[0].split())
+    if isinstance(error, CannotInspect):
+        return message
+    if isinstance(error, ExecutionError):
+        where = (
+            f" at {error.source[0]}:{error.source[1]}"
+            if error.source
+            else f" at PTX line {error.ptx_line}"
+        )
+        who = f", block {error.block}" if error.block is not None else ""
+        who += f", thread {error.thread}" if error.thread is not None else ""
+        return f"{kind}: {message}{where if error.ptx_line else ''}{who}"
+    if isinstance(error, EmulatorError):
+        return f"{name}: {kind}: {message}"
+    return re.sub(r"\b_Z\w+", lambda symbol: _written(symbol[0]), message)
+
+
+def _said(arg) -> str:
+    if isinstance(arg, np.ndarray):
+        return f"{arg.dtype} [{', '.join(map(str, arg.shape))}]"
+    return f"{getattr(arg, 'dtype', type(arg).__name__)} {arg}"
+
+
+def _size(extent: Sequence[int]) -> str:
+    return " x ".join(map(str, [*extent[:1], *(n for n in extent[1:] if n > 1)]))
+
+
+def _listed(what: str, unit: str, found: list[Finding]) -> str:
+    if not found:
+        return f"{what}: none"
+    head = ["line", "instruction", "requests", f"{unit} per request", "would do", "source"]
+    cells = [
+        [str(f.line), f.opcode, f"{f.requests:,}", f.each(f.taken), f.each(f.needed), f.text[:70]]
+        for f in found
+    ]
+    lines = f"{len(found)} line" + "s" * (len(found) > 1)
+    return f"{what}: {lines}\n{table(head, cells, left=2)}"
+
+
+def _one_line(hazard) -> str:
+    return f"  {hazard}"
