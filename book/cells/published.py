@@ -125,8 +125,14 @@ def copies(counted: Mapping[str, memory.Traffic]) -> memory.Traffic:
 def show_copies(counted: Mapping[str, memory.Traffic], title: str = ""):
     """The copies of one step, a row for each of the kernels."""
     rows = [
-        [name, f"{row.instructions:,}", f"{row.sectors:,}", f"{row.wavefronts:,}"]
-        + [f"{row.sectors / row.instructions:g}", f"{row.wavefronts / row.instructions:g}"]
+        [
+            name,
+            f"{row.instructions:,}",
+            f"{row.sectors:,}",
+            f"{row.wavefronts:,}",
+            f"{row.sectors / row.instructions:g}",
+            f"{row.wavefronts / row.instructions:g}",
+        ]  # fmt: skip
         for name, row in counted.items()
     ]
     heads = {
