@@ -143,7 +143,7 @@ CASES = (
     _halves("16 bytes at a time", 16),
     _coarse("1 x 4 tiles", 1, 4, True),
     _coarse("4 x 4 tiles", 4, 4, True),
-    _coarse("1 x 4 tiles, B kept", 1, 4, KEEP_B=1),
+    _coarse("4 x 4 tiles, __restrict__", 4, 4, PROMISE=1),
     _coarse("4 x 4 tiles, B kept", 4, 4, KEEP_B=1),
     _sums("sums in C, added every 16 of k", 0),
     _sums("sums in registers", 1),
