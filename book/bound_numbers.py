@@ -189,12 +189,12 @@ def unbound_in(passage: Passage) -> list[Finding]:
     """Measured-looking numbers of a passage that neither a comment nor a citation in the sentence explains."""
     text, found = _bare(passage.text), []
     for match in MEASURED.finditer(text):
-        rest = text[match.end() :]
+        before, rest = text[: match.start()], text[match.end() :]
+        if before.rfind("<!--") > before.rfind("-->"):
+            continue  # the name of a row, in a comment
         if re.match(r"[*`]*(?: of [A-Za-z]+)?<!--(?:[=]|by cell|given)", rest):
             continue
-        start = max(
-            (m.end() for m in re.finditer(r"[.!?]\s|\n\s*\n|\|", text[: match.start()])), default=0
-        )
+        start = max((m.end() for m in re.finditer(r"[.!?]\s|\n\s*\n|\|", before)), default=0)
         ends = re.search(r"[.!?](?:\s|$)|\n\s*\n|\|", rest)
         sentence = text[start : match.end() + (ends.end() if ends else len(rest))]
         if "{cite" in sentence:

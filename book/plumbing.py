@@ -31,6 +31,7 @@ TOOLS = {
         "measured",
         "memory",
     ),
+    *("equal_tiles", "l2", "profile_terms", "schedule"),
     *(
         "reports",
         "search",

@@ -25,6 +25,10 @@ From sources, macros and layouts:
     swizzle_grid(chunks=4, pad_bytes=16, swizzled=(2, 3, 3))  unpadded, padded and swizzled, side by side
     data_path(chunks=4, step=0, place=swizzle)               global memory to mma: who copies, points, receives
     pipeline_timeline((1, 2, 4), load=3, compute=1)          a model of stages over time
+    tensor_box((12, 10), (8, 8), at=(2, 1), swizzle=128)     one copy by TMA: a box of a matrix, and shared memory
+    core_matrices({"A": {"start": 0, "stride": 1024}})       what descriptors of wgmma walk in shared memory
+    warpgroup_tiles(columns=128, groups=2)                   what warpgroups multiply, and who holds which sums
+    roles_timeline(stages=4, consumers=2)                    a model of producer and consumers over time
     tile_order(order_of_tiles, at_once=132)                  which tiles of C run together, and what they read
 
 From measurements:
@@ -46,6 +50,8 @@ That the reader moves, with or without a kernel, a network or a widget manager (
     FragmentExplorer(lane=5)               SwizzleExplorer(b=2, m=3, s=3, chunks=4)
     LayoutExplorer({"row-major": Layout((4, 8), (8, 1))}, color="index" | "bank 4" | "bank 2")
     PipelineExplorer(stages=2, load=3, compute=1)
+    TensorBoxExplorer(y=2, x=1, swizzle=128)    CoreMatrixExplorer("K", start=0, stride=1024)
+    BarrierExplorer(count=1, events="e c e c")  RolesExplorer(stages=4, consumers=2)
     Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through
 
 A figure is its file: whatever a module of this folder names in its `__all__` is exported here.

@@ -20,7 +20,7 @@ COLORS = {
     "wait": style.tint(style.GREY, 0.45),
     "barrier": style.KIND["barrier"],
 }
-NAMES = {"load": "copy under way", "wait": "waiting", "compute": "mma", "ldmatrix": "ldmatrix"}
+NAMES = {"load": "copy under way", "wait": "waiting", "compute": "multiplying", "ldmatrix": "ldmatrix"}
 
 
 def timeline(

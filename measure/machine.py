@@ -253,7 +253,8 @@ def bandwidths() -> list[Row]:
         rows.append(
             Row("bandwidth", name, round(moved_bytes / ms / 1e6, 1), "GB/s", name, ghz, ms / 1e3)
         )
-        per_clock = moved_bytes / sms / block_clocks
+        # Of the whole launch: blocks do not all run at the same time, so those of one block would tell more.
+        per_clock = moved_bytes / sms / (1e6 * ms * ghz)
         unit = "bytes per clock and SM"
         rows.append(
             Row("bytes per clock", name, round(float(per_clock), 1), unit, name, ghz, ms / 1e3)

@@ -19,6 +19,13 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'method = "clock around everything"',
         'timing.compare(["uncoalesced", "naive", "mma_multistage"])',
     ],
+    "02_the_machine": [
+        "the_machine.picture()",
+        'the_machine.show_units("Operations per clock of one SM, in loops of one instruction")',
+        "the_machine.show_latencies(",
+        'the_machine.show_bandwidths("The farther away a memory is, the less it brings per clock")',
+        "the_machine.show_power(",
+    ],
     "03_one_thread_one_output": [
         'timing.compare(["uncoalesced", "naive"])',
         "about = recorded().machine  # the recorded GPU: its SMs, its highest clock in MHz",
@@ -47,29 +54,38 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "stalls.show(",
     ],
     "08_copies_that_do_not_wait": [
+        'copies.show_sanitizers("async_copy")',
         'timing.compare(["warp_tiled", "async_copy"])',
+        'copies.show_transposes("warp_tiled", "async_copy")',
+        "copies.show_equal_tiles()",
     ],
     "09_pipelines": [
         'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
-    ],
-    "10_layouts": [
-        'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
+        'copies.show_transposes("warp_tiled", "async_copy", "async_pipeline", "warp_specialized")',
+        "pipeline_model.show_sizes(",
+        'tuned.show("async_pipeline", "STAGES")',
+        "pipeline_model.show_thread_tiles()",
+        'limits.show("warp_tiled", "async_pipeline")',
+        "stalls.show(",
     ],
     "11_tensor_cores_through_wmma": [
-        'title = "The same library, other numbers: where do the TFLOP/s come from?"',
         'faithful.beside("wmma", "wmma_shared")',
         'timing.compare(["wmma", "wmma_shared", "wmma_async"])',
+        'tensor_rungs.show_limits("wmma_shared", "wmma_async")',
         "evidence.show_speedups()",
-        'recording, parts = measure.recorded(), evidence.recorded()["ms"]',
+        'limits.show("wmma_async")',
+    ],
+    "14_layouts_of_copies_and_mmas": [
+        'timing.compare(["mma_tiled", "mma_padded", "mma_swizzled"])',
     ],
     "15_bank_conflicts": [
         "shared_clocks.show_loads()",
-        'shared_clocks.show_together("pitch 80", "pitch 64")',
-        'faithful.beside("mma_tiled", "mma_padded")',
         'timing.compare(["mma_tiled", "mma_padded"])',
         'shared_ceiling.show("mma_tiled", "mma_padded")',
         'limits.show("mma_tiled", "mma_padded")',
+        'l2.show("mma_padded", "wmma_async", "mma_tiled", "mma_multistage")',
         "limits.wait_choice(",
+        'shared_clocks.show_together("pitch 80", "pitch 64")',
         "small_tiles.show()",
         "small_tiles.show_share()",
         "small_tiles.waits()",
@@ -80,25 +96,45 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
         "limits.wait_choice(",
-        "recording = measure.recorded()",
+        "recording, sizes = measure.recorded(), (1024, 2048, 4096, 8192)",
+    ],
+    "17_tf32": [
+        'timing.compare(["warp_tiled", "mma_swizzled", "mma_tf32"])',
     ],
     "18_everything_at_once": [
-        'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
+        'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
+        'timing.compare(["mma_swizzled", "mma_multistage"])',
     ],
     "19_tuning": [
         'tile = {"BM": 128, "BN": 256, "WM": 64, "WN": 64}',
         "seen = side_by_side()",
+    ],
+    "20_tiles_by_tma": [
+        'timing.compare(["mma_multistage", "tma_mma"])',
+    ],
+    "21_wgmma": [
+        'timing.compare(["mma_multistage", "tma_mma", "wgmma"])',
+    ],
+    "22_roles_and_pipelines": [
+        'timing.compare(["tma_mma", "wgmma", "wgmma_pipelined"])',
+    ],
+    "reading_a_profile": [
+        "limits.show(",
+        "profile_terms.stalls(",
+        "limits.wait_choice(",
+        "profile_terms.traffic(",
+        "profile_terms.clock_table(",
     ],
     "26_the_ladder": [
         "timing.ladder()",
     ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
-        "recording = measure.recorded()",
+        "line_limits.show(traces)",
     ],
     "13_ldmatrix": [
         'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
-        "recording = measure.recorded()",
+        'tensor_rungs.show_limits("mma_sync", "mma_tiled", conflicts=True)',
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',
     ],
     "appendix_emulator": [
@@ -112,8 +148,8 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "about = recorded().machine",
     ],
     "appendix_measurements": [
-        "stored = limits.recorded_limits()",
-        "def came_from(path):",
+        "method.show_long_runs()",
+        "method.show_files()",
     ],
     "lab3": [
         'evidence.at_full_size(source("lab3"))',

@@ -84,6 +84,33 @@ def occupied(gpu, threads, registers, shared) -> str:
     return f": {known.warps} of" if known.blocks else f"No block fits: {known.limited_by}"
 
 
+def tensor_box(rows, columns, box_rows, box_chunks, y, x, swizzle) -> str:
+    rows, columns, box_rows, box_chunks = map(int, (rows, columns, box_rows, box_chunks))
+    try:
+        place = (int(y), int(x))
+        chunks = figures.box_chunks((rows, columns), (box_rows, box_chunks), place, int(swizzle))
+    except ValueError:
+        return "The driver refuses"
+    inside = sum(chunk.inside for chunk in chunks)
+    return f"brings {16 * len(chunks):,} bytes: {plural(inside, 'chunk')}"
+
+
+def core_matrices(major, start, stride, leading, swizzle) -> str:
+    bits = figures.descriptor_bits(int(start), int(leading), int(stride), int(swizzle))
+    return f"Descriptor {bits:#018x}"
+
+
+def roles(stages, consumers, latency, transfer, multiply, running) -> str:
+    given = {"consumers": int(consumers), "multiply": int(multiply), "running": int(running)}
+    try:
+        turns = figures.role_schedule(
+            int(stages), latency=int(latency), transfer=int(transfer), **given
+        )
+    except ValueError:
+        return "Deadlock"
+    return f"{turns[-1].products[-1][1]:,.0f} clocks"
+
+
 @pytest.mark.parametrize(
     ("page", "kind", "python"),
     [
@@ -91,6 +118,9 @@ def occupied(gpu, threads, registers, shared) -> str:
         ("book/03_one_thread_one_output", "coalescing", coalescing),
         ("book/16_swizzles", "swizzles", swizzles),
         ("book/19_tuning", "occupancy", occupied),
+        ("book/20_tiles_by_tma", "tensor_box", tensor_box),
+        ("book/21_wgmma", "core_matrices", core_matrices),
+        ("book/22_roles_and_pipelines", "roles", roles),
     ],
 )
 def test_an_explorer_says_what_python_computes(tab, site, page, kind, python):

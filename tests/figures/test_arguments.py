@@ -48,7 +48,7 @@ def test_a_timeline_knows_who_works_how_long():
     drawn = figures.timeline(events)
     assert drawn.facts == {"copies": 0.6, "tensor core": 0.2}
     assert "20% of the time" in drawn.title
-    assert [words for _, words in drawn.legend] == ["copy under way", "mma", "waiting"]
+    assert [words for _, words in drawn.legend] == ["copy under way", "multiplying", "waiting"]
     assert texts(drawn.figure).count("0") == 3  # two bars of stage 0, and the axis
 
 

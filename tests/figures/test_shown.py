@@ -33,6 +33,13 @@ DRAWINGS = {
     "thread_tiles": lambda: figures.thread_tiles([(1, 1), (4, 1), (4, 4)]),
     "pipeline_timeline": lambda: figures.pipeline_timeline((1, 2, 4)),
     "swizzle_grid": lambda: figures.swizzle_grid(8, swizzled=(3, 3, 3)),
+    "tensor_box": lambda: figures.tensor_box(swizzle=128),
+    "tensor_box at an edge": lambda: figures.tensor_box((6, 10), (8, 4), (-2, 8)),
+    "core_matrices": lambda: figures.core_matrices({"k = 0": {}, "k = 16": {"start": 32}}),
+    "warpgroup_tiles": figures.warpgroup_tiles,
+    "roles_timeline": figures.roles_timeline,
+    "bit_fields": lambda: figures.bit_fields({"float32": (1, 8, 23), "TF32": (1, 8, 10, 13)}),
+    "sector_copies": lambda: figures.sector_copies({"padded": lambda row, chunk: 5 * row + chunk}),
 }
 OTHERS = {
     "annotated_source": lambda: figures.annotated_source({1: {"warps": 3}}, "a < b;"),
@@ -44,6 +51,10 @@ OTHERS = {
     "SwizzleExplorer": figures.SwizzleExplorer,
     "PipelineExplorer": figures.PipelineExplorer,
     "OccupancyExplorer": figures.OccupancyExplorer,
+    "TensorBoxExplorer": figures.TensorBoxExplorer,
+    "CoreMatrixExplorer": figures.CoreMatrixExplorer,
+    "BarrierExplorer": figures.BarrierExplorer,
+    "RolesExplorer": figures.RolesExplorer,
     "Choice": lambda: figures.Choice(
         {0: figures.bars({"a": 1}), 1: figures.bars({"b": 1})}, "n", "Two"
     ),

@@ -1,0 +1,222 @@
+"""How the recorded times were taken, as tables: the stages of a measurement, what is not in it, how it scatters, its files."""
+
+import json
+import re
+import statistics
+from collections.abc import Mapping
+from itertools import pairwise
+
+from book.cells import columns
+from kernels.rungs import RUNGS
+from measure import limits
+from measure.results import FOLDER, Recording, recorded
+
+SIZE = 4096
+DASH = "-"
+
+
+def show_long_runs() -> None:
+    """Shows bursts beside runs of seconds, with the clock and the power of the latter."""
+    stored = limits.recorded_limits()
+    rows = []
+    for run in stored["sustained"]:
+        looks = [look for look in run["watched"] if look]
+        ghz = min(float(look["clocks.sm"]) for look in looks) / 1e3
+        watts = max(float(look["power.draw"]) for look in looks)
+        burst, kept = run["burst_tflops"], run["sustained_tflops"]
+        rows.append(
+            [
+                run["rung"],
+                f"{burst:.1f}",
+                f"{kept:.1f}",
+                f"{kept / burst:.0%}",
+                f"{ghz:.2f}",
+                f"{watts:.0f}",
+            ]
+        )
+    columns.show(
+        {
+            "": "",
+            "bursts": "TFLOP/s in bursts of 20 ms after a rest, as the bars of the chapters show it",
+            "long run": "TFLOP/s of a run without a pause",
+            "kept": "the second number as a share of the first",
+            "GHz": "the lowest clock of the SMs that was seen in the long run",
+            "W": "the highest power in the long run",
+        },
+        rows,
+        "Bursts, and a run of about two seconds",
+        columns.sentence(stored["label"]),
+    )
+
+
+def show_not_in_time() -> None:
+    """Shows for each rung at 4096 whose launcher copies matrices: ms without and with these copies."""
+    rows = []
+    for row in recorded().select(size=SIZE):
+        padded, turned = row.get("ms_with_padding"), row.get("ms_with_transpose")
+        if padded or turned:
+            cells = (f"{ms:.3f}" if ms else DASH for ms in (padded, turned))
+            rows.append([row["rung"], _types(row), f"{row['ms_median']:.3f}", *cells])
+    if not rows:
+        print(f"These copies were not timed in what was {recorded().label}.")
+        return
+    columns.show(
+        {
+            "": "",
+            "types": "",
+            "ms": "the median time of a launch, as the bars of the chapters show it",
+            "with padding": "the same, and copying the matrices into larger ones of whole tiles, and C back",
+            "with transpose": "the same, and a kernel before it that transposes what the rung wants transposed",
+        },
+        rows,
+        "What the launcher does before some kernels is not in their times",
+        columns.sentence(recorded().label),
+    )
+
+
+def _types(row: Mapping) -> str:
+    return f"{row['inputs']} to {row['output']}"
+
+
+def show_scatter() -> None:
+    """Shows how far the fastest and the slowest sample are from the median, by how long a launch takes."""
+    rows = [row for row in recorded().rows if row["rung"] != "cpu"]
+    lines = []
+    for low, high in pairwise((0, 0.03, 0.1, 0.3, 1, 100)):
+        here = [row for row in rows if low <= row["ms_median"] < high]
+        if here:
+            down = statistics.median(1 - row["ms_min"] / row["ms_median"] for row in here)
+            up = statistics.median(row["ms_max"] / row["ms_median"] - 1 for row in here)
+            lines.append([f"{low:g} to {high:g} ms", len(here), f"{down:.1%}", f"{up:.1%}"])
+    columns.show(
+        {
+            "a launch takes": "the median time of a launch",
+            "rows": "recorded rungs, sizes and types of this duration",
+            "fastest": "how far the fastest sample is below the median: the median of these rows",
+            "slowest": "how far the slowest sample is above the median: the median of these rows",
+        },
+        lines,
+        "The samples of short launches scatter more",
+        columns.sentence(recorded().label),
+    )
+
+
+KEYS = {
+    "rung": "the kernel",
+    "m": "M; n and k likewise",
+    "inputs": "number format of A and B",
+    "accumulator": "number format of the sums",
+    "output": "number format of C",
+    "ms_median": "milliseconds of one launch: the median of the samples",
+    "ms_min": "the fastest sample",
+    "ms_max": "the slowest sample",
+    "tflops": "2 M N K operations over the median, whatever the kernel really did",
+    "config": "the macros with which the rung was compiled",
+    "config_source": "where they come from",
+    "relative_error": "the largest error against float64, over the same element of |A| @ |B|",
+    "of_bound": "the largest error as a part of what rounding explains",
+    "clock_ghz": "the SMs' clock during a burst",
+    "sustained_tflops": "in a run of 2 s without a pause",
+    "sustained_ghz": "the clock in the last half of that run",
+    "sustained_watts": "the highest power in it",
+    "ms_with_padding": "with the copies into and out of whole tiles",
+    "ms_with_transpose": "with the transposed copy",
+    "cublas_ms": "cuBLAS in the same run, in the same layout",
+    "ratio_to_cublas": "the speed over that of cuBLAS",
+    "cublas_best_ms": "cuBLAS in its fastest layout, where that is another",
+    "cublas_best_layout": "which that is",
+}
+
+
+def show_row(rung: str) -> None:
+    """Shows what is stored of one rung at 4096, key by key."""
+    row = recorded().select(rung, SIZE)[0]
+    rows = [[f"`{key}`", _value(row[key]), KEYS[key]] for key in KEYS if key in row]
+    columns.show(
+        {"key": "its name in the file", "value": "what stands there", "meaning": "in words"},
+        rows,
+        f"One row of results/{recorded().name}.json",
+        columns.sentence(recorded().label),
+    )
+
+
+def _value(value) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={number}" for name, number in value.items()) or "none"
+    return DASH if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def show_settings(recording: Recording | None = None) -> None:
+    """Shows how many of the rungs ran at 4096 with macros that a search found."""
+    rows = (recording or recorded()).select(size=SIZE)
+    lines = [
+        [row["rung"], _types(row), _value(row["config"]), row.get("config_source") or "not stored"]
+        for row in rows
+        if row["config"] and row["rung"] in RUNGS
+    ]
+    columns.show(
+        {
+            "": "",
+            "types": "",
+            "configuration": "the macros with which the rung was compiled",
+            "from": "where they come from",
+        },
+        lines,
+        "The configuration of every rung at 4096 x 4096 x 4096",
+        columns.sentence(recorded().label),
+    )
+
+
+WHAT = {
+    "": "times of the rungs",
+    "machine": "what the machine itself can do",
+    "tune": "what the searches tried",
+    "limits": "what Nsight Compute says limits a kernel",
+    "compare": "what Nsight Compute counted, beside the emulator",
+    "sanitizer": "what compute-sanitizer reported",
+    "shared-clocks": "clocks of accesses to shared memory",
+    "small-tiles": "small tiles with and without a swizzle",
+    "first-call": "the first call to cuBLAS",
+    "torch": "what PyTorch reaches",
+    "emulator-speed": "how fast the emulator is",
+    "lab": "the kernels of the lab",
+    "published": "kernels that others published",
+    "triton": "the same kernels written in Triton",
+    "ablation": "warp_tiled with and without each of its ideas",
+}
+
+
+def show_files() -> None:
+    """Shows every file of `results/` with its GPU, date, commit and versions."""
+    rows = []
+    for path in sorted(FOLDER.glob("*.json")):
+        if path.stem == "settings":
+            continue
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        machine = stored.get("machine", stored)
+        machine = machine if isinstance(machine, Mapping) else {"gpu": machine}
+        kind = next((k for k in WHAT if k and path.stem.startswith(k)), "")
+        date = re.search(r"\d+-\d\d-\d\d", stored.get("recorded", stored.get("label", "")))
+        versions = [f"{k} {machine[k]}" for k in ("driver", "nvrtc", "cublas") if machine.get(k)]
+        rows.append(
+            [
+                f"`{path.name}`",
+                WHAT[kind],
+                machine.get("gpu", "none: a CPU"),
+                date[0].replace("-", "\u2011") if date else DASH,  # hyphens that do not break
+                stored.get("commit", DASH)[:8],
+                ", ".join(versions) or DASH,
+            ]
+        )
+    columns.show(
+        {
+            "file": "in the folder results/",
+            "holds": "what was measured",
+            "GPU": "on which",
+            "recorded": "when",
+            "commit": "of this repository; a + says that files had been changed since",
+            "versions": "of the driver, the compiler and cuBLAS",
+        },
+        rows,
+        "Where each number comes from",
+    )

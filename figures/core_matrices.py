@@ -1,0 +1,166 @@
+"""A descriptor of wgmma, and the core matrices that it walks through shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from figures import style
+from figures.drawing import WIDTH, Canvas, Drawing, number, plural
+from figures.tensor_box import CHUNK, LINE, SWIZZLES
+from figures.widgets import Explorer, _one_of
+
+__all__ = ["CoreMatrixExplorer", "core_matrices", "descriptor_bits", "descriptor_chunks"]
+
+ROWS = 32  # of a K-major operand that are drawn, of 64 or more
+COLUMNS = 128  # of an N-major operand that are drawn
+CODES = {0: 0, 128: 1, 64: 2, 32: 3}
+STARTS = (0, 32, 64, 96, 128, 1024, 2048, 4096)
+STRIDES = (128, 256, 512, 1024, 2048)
+LEADINGS = (16, 128, 1024, 4096, 8192)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A 16-byte chunk of an operand: the number of its core matrix, its row in that, its byte in shared memory."""
+
+    matrix: int
+    row: int
+    byte: int
+
+
+def descriptor_bits(start: int, leading: int, stride: int, swizzle: int) -> int:
+    """The 64 bits of a matrix descriptor, from bytes. PTX ISA 9.7.15.5.1.2.2."""
+    return CODES[swizzle] << 62 | stride >> 4 << 32 | leading >> 4 << 16 | (start & 0x3FFFF) >> 4
+
+
+def descriptor_chunks(
+    start: int = 0, leading: int = 16, stride: int = 1024, swizzle: int = 128, n_major: bool = False
+) -> list[Piece]:
+    """The chunks of an operand with 16 elements of 16 bits along k: 32 rows of A, or 128 columns of an N-major B.
+
+    All in bytes. A core matrix is 8 rows of 16 bytes. Of a K-major operand, `stride` is how far the next eight rows
+    are, and `leading` how far the next 16 bytes of k where nothing is swizzled. Of an N-major one that is swizzled, `stride`
+    is how far the next eight rows of k are, and `leading` how far the next panel.
+    """
+    span = swizzle or CHUNK
+    pieces = []
+    if n_major:
+        per_panel = span // CHUNK
+        for q in range(COLUMNS // 8):
+            for k in range(16):
+                if swizzle:
+                    byte = q % per_panel * CHUNK + q // per_panel * leading + k // 8 * stride
+                else:
+                    byte = q * stride + k // 8 * leading
+                pieces.append(Piece(2 * q + k // 8, k % 8, byte + k % 8 * span))
+    else:
+        for row in range(ROWS):
+            for c in range(2):
+                byte = row % 8 * span + row // 8 * stride + c * (CHUNK if swizzle else leading)
+                pieces.append(Piece(2 * (row // 8) + c, row % 8, byte))
+    mask = max(swizzle // CHUNK, 1)
+    return [
+        Piece(one.matrix, one.row, place ^ (place // LINE % mask * CHUNK))
+        for one in pieces
+        for place in (one.byte + start,)
+    ]
+
+
+def core_matrices(
+    operands: Mapping[str, Mapping],
+    lines: Sequence[int] | None = None,
+    title: str | None = None,
+    caption: str = "",
+) -> Drawing:
+    """Where the core matrices of descriptors stand, one picture for each: {name: arguments of `descriptor_chunks`}.
+
+    lines: which 128-byte lines are drawn (the first 16 that any of them touches). `facts` holds {name: [bytes of its
+    first core matrix]}.
+    """
+    if not operands:
+        raise ValueError("no descriptor was given: there is nothing to draw")
+    found = {name: descriptor_chunks(**given) for name, given in operands.items()}
+    touched = sorted({one.byte // LINE for pieces in found.values() for one in pieces})
+    shown = list(lines) if lines is not None else touched[:16]
+    facts = {
+        name: [one.byte for one in sorted(pieces, key=lambda p: p.row) if one.matrix == 0]
+        for name, pieces in found.items()
+    }
+    said = [
+        f"{name}: its first core matrix is at bytes {', '.join(map(str, facts[name]))}"
+        for name in found
+    ]
+    return Drawing(
+        title=title or f"{plural(len(found), 'descriptor')}, and the core matrices that they walk",
+        alt=f"The chunks of operands in shared memory, eight to a line. {'. '.join(said)}.",
+        caption=caption
+        or "A number is a row within a core matrix of 8 rows of 16 bytes; a colour is a core matrix. Left: byte addresses.",
+        facts=facts,
+        figure=_drawn(found, shown, WIDTH, True),
+        narrow=_drawn(found, shown, 330.0, False),
+        min_width=560,
+    )
+
+
+def _drawn(found, shown: Sequence[int], width: float, beside: bool):
+    tall, head = 18.0, 24.0
+    across = len(found) if beside else 1
+    room = width / across
+    cell = min(38.0, (room - 62) / 8)
+    deep = head + len(shown) * tall + 14
+    canvas = Canvas(width, deep * (1 if beside else len(found)))
+    for index, (name, pieces) in enumerate(found.items()):
+        left, top = (index * room, 0.0) if beside else (0.0, index * deep)
+        canvas.text(left + 44, top + 10, name, size=12, bold=True)
+        at = {one.byte: one for one in pieces}
+        for row, line in enumerate(shown):
+            y = top + head + row * tall
+            words = number(line * LINE)
+            canvas.text(left + 40, y + tall / 2, words, size=10, ha="right", color=style.MUTED)
+            for place in range(8):
+                x, one = left + 44 + place * cell, at.get(line * LINE + place * CHUNK)
+                color = style.SOFT if one is None else color_of(one.matrix)
+                canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=color)
+                if one is not None:
+                    ink = style.text_on(color)
+                    middle = (x + cell / 2, y + tall / 2)
+                    canvas.text(*middle, one.row, size=10, ha="center", color=ink)
+    return canvas.figure()
+
+
+def color_of(matrix: int) -> str:
+    """The colour of a core matrix; neighbours differ."""
+    return style.wavefront_color(matrix % 8)
+
+
+class CoreMatrixExplorer(Explorer):
+    """A wgmma descriptor: start, offsets and swizzle against the chunks that it walks."""
+
+    kind = "core_matrices"
+
+    def __init__(
+        self,
+        major: str = "K",
+        start: int = 0,
+        stride: int = 1024,
+        leading: int = 16,
+        swizzle: int = 128,
+        *,
+        title: str = "Change the descriptor: which bytes does wgmma read?",
+        caption: str = "",
+    ):
+        given = {
+            "major": _one_of("major", major, ("K", "N")),
+            "start": _one_of("start", start, STARTS),
+            "stride": _one_of("stride", stride, STRIDES),
+            "leading": _one_of("leading", leading, LEADINGS),
+            "swizzle": _one_of("swizzle", swizzle, SWIZZLES),
+        }
+        super().__init__(
+            title,
+            f"An explorer of wgmma's descriptors, starting with a {major}-major operand at byte {start}, stride {stride}, "
+            f"leading {leading}, swizzle {swizzle}.",
+            given,
+            caption=caption,
+        )

@@ -1,0 +1,127 @@
+"""Producer and consumers over time, by a model small enough to check by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figures.drawing import Drawing
+from figures.timeline import timeline
+from figures.widgets import Explorer, _one_of, _within
+
+__all__ = ["RolesExplorer", "role_schedule", "roles_timeline"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One k-step: its stage, when its copy was asked for and had landed, and (from, to) of each consumer's product."""
+
+    step: int
+    stage: int
+    asked: float
+    landed: float
+    products: tuple[tuple[float, float], ...]
+
+
+def role_schedule(
+    stages: int = 4,
+    steps: int = 12,
+    consumers: int = 2,
+    latency: float = 700,
+    transfer: float = 768,
+    multiply: float = 512,
+    gap: float = 80,
+    running: int = 1,
+) -> list[Turn]:
+    """When each k-step is copied and multiplied, in clocks.
+
+    The model: the producer asks for a k-step as soon as all consumers have released its stage. Data begin to come
+    `latency` after that, one k-step after the other, each for `transfer`. The tensor core takes the consumers' products in turn,
+    each for `multiply`. A consumer starts a product when its stage is full and, with `running` = 1, the product before the
+    last one is done; with 0, the last one. A product that had to be waited for is followed by `gap` clocks in which the
+    consumer does not start another. It releases a stage when it knows that the product has read it.
+    ValueError for what is not positive, and for one stage with `running` = 1, which is a deadlock.
+    """
+    if min(stages, steps, consumers) < 1 or min(latency, transfer, gap) < 0 or multiply <= 0:
+        raise ValueError("there is at least one stage, step and consumer, and products take time")
+    if running not in (0, 1):
+        raise ValueError(f"running = {running}: 0 or 1 products are left running")
+    if running and stages == 1:
+        raise ValueError(
+            "deadlock: the only stage is released after the next product has begun, which needs it"
+        )
+    turns: list[Turn] = []
+    released = [[0.0] * steps for _ in range(consumers)]
+    asked = landed = tensor = 0.0
+    for step in range(steps):
+        if step >= stages:
+            asked = max(asked, *(released[c][step - stages] for c in range(consumers)))
+        landed = max(landed, asked + latency) + transfer
+        products = []
+        for c in range(consumers):
+            begin = landed
+            known = step - 1 - running  # the product that this consumer has waited for
+            if known >= 0:
+                begin = max(begin, turns[known].products[c][1] + gap)
+            if running and step:
+                released[c][step - 1] = max(turns[step - 1].products[c][1], begin)
+            begin = max(begin, tensor)
+            tensor = begin + multiply
+            products.append((begin, tensor))
+            if not running:
+                released[c][step] = tensor
+        turns.append(Turn(step, step % stages, asked, landed, tuple(products)))
+    return turns
+
+
+def roles_timeline(title: str | None = None, caption: str = "", **model) -> Drawing:
+    """The model of `role_schedule` (its arguments) as a timeline: copies, each consumer, and the tensor core of all."""
+    turns = role_schedule(**model)
+    events = [
+        {"row": "copies", "start": t.asked, "end": t.landed, "kind": "load", "stage": t.stage}
+        for t in turns
+    ]
+    for c in range(len(turns[0].products)):
+        for turn in turns:
+            start, end = turn.products[c]
+            bar = {"start": start, "end": end, "kind": "compute", "stage": turn.stage}
+            events.append({"row": f"consumer {c}", **bar})
+    events += [
+        {"row": "tensor core", "start": start, "end": end, "kind": "compute"}
+        for turn in turns
+        for start, end in turn.products
+    ]
+    return timeline(events, title=title, caption=caption)
+
+
+class RolesExplorer(Explorer):
+    """Stages, consumers and times against how busy the tensor core is, by the model of `role_schedule`."""
+
+    kind = "roles"
+
+    def __init__(
+        self,
+        stages: int = 4,
+        consumers: int = 2,
+        latency: int = 700,
+        transfer: int = 768,
+        multiply: int = 512,
+        running: int = 1,
+        *,
+        title: str = "Give out the roles: what keeps the tensor core waiting?",
+        caption: str = "",
+    ):
+        start = {
+            "stages": _within("stages", stages, 1, 8),
+            "consumers": _within("consumers", consumers, 1, 3),
+            "latency": _within("latency", latency, 0, 2000),
+            "transfer": _within("transfer", transfer, 0, 2000),
+            "multiply": _within("multiply", multiply, 64, 1024),
+            "running": _one_of("running", running, (0, 1)),
+        }
+        super().__init__(
+            title,
+            f"An explorer of roles, starting with {stages} stages and {consumers} consumers; a copy takes {latency} + "
+            f"{transfer} clocks, a product {multiply}.",
+            start,
+            caption=caption,
+        )
