@@ -42,6 +42,7 @@ TOOLS = {
         "thread_work",
         "timed",
         "timing",
+        "triton_ptx",
         "tuned",
         "warp_ablation",
     ),

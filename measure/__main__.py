@@ -136,8 +136,11 @@ def run_torch(options) -> int:
 
 
 def run_triton(options) -> int:
-    from .with_triton import record
+    from .with_triton import record, write_ptx
 
+    if options.ptx:
+        print(*write_ptx(), sep="\n")
+        return 0
     print(record(seconds=min(options.seconds, 1e6)))
     return 0
 
@@ -348,6 +351,7 @@ def arguments() -> argparse.ArgumentParser:
     tritons = command(
         "triton", run_triton, "the product in Triton beside ours and cuBLAS: needs both", rungs=None
     )
+    tritons.add_argument("--ptx", action="store_true", help="store its PTX; needs Triton, no GPU")
     tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")

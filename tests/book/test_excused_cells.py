@@ -92,6 +92,9 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "26_the_ladder": [
         "timing.ladder()",
     ],
+    "34_the_same_kernel_in_triton": [
+        "triton_ptx.speeds()",
+    ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
         "recording = measure.recorded()",
