@@ -14,7 +14,7 @@ import numpy as np
 
 from .build import Build, build, normal_arch
 from .gemm import arch_on_emulator
-from .launch import launch
+from .launch import launch, prepare_on_gpu
 from .machine import choose
 from .rungs import find
 from .settings import configuration
@@ -80,31 +80,66 @@ def linear(
 
     x: (M, K) or (batch, M, K); w: (K, N), or (batch, K, N) for a w per product; bias: (N,) or None. NumPy or CuPy
     arrays, which may be views: elements of a row lie side by side, rows anywhere at multiples of 16 bytes; what does
-    not is copied. K and N are multiples of 8. keep: also return x @ w + bias, for a backward pass.
+    not is copied. K and N are multiples of 8. keep: also return x @ w + bias, for a backward pass. On a GPU the
+    result is a CuPy array, and the call does not wait.
     """
     machine = "gpu" if hasattr(x, "__cuda_array_interface__") else choose(machine)
+    ready = _ready(x, w, bias, gelu, keep, machine, macros, arch)
+    how = (ready.build, None, ready.grid, ready.block, ready.args, ready.shared_bytes)
+    trace = None
+    if machine == "emulator":
+        trace = launch(*how, machine)
+    else:
+        prepare_on_gpu(*how)()  # in CuPy's current stream, without waiting
+    shape = (*x.shape[:-1], w.shape[-1])
+    before = None if ready.before is None else ready.before.reshape(shape)
+    return Linear(ready.y.reshape(shape), before, trace, ready.build)
+
+
+def prepared(x, w, bias=None, gelu: bool = True):
+    """A function that launches the kernel on these CuPy arrays and returns at once: for timing."""
+    ready = _ready(x, w, bias, gelu, False, "gpu", None, None)
+    return prepare_on_gpu(
+        ready.build, None, ready.grid, ready.block, ready.args, ready.shared_bytes
+    )
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """One launch."""
+
+    build: Build
+    grid: tuple[int, int]
+    block: int
+    shared_bytes: int
+    args: list
+    y: Any
+    before: Any
+
+
+def _ready(x, w, bias, gelu, keep, machine, macros, arch) -> _Ready:
     batch, M, N, K = _check(x, w, bias)
     arch = normal_arch(arch_on_emulator(RUNG, arch) if machine == "emulator" else arch)
-    values = {**configuration(RUNG, (M, N, K), arch, macros).macros, "HALF_OUTPUT": 1}
+    chosen = configuration(RUNG, (M, N, K), arch, macros)
+    values = {**chosen.macros, "HALF_OUTPUT": 1}
     grid, block, shared_bytes = find(RUNG).geometry(values, M, N, K)
     built = build(source(), {**values, "GELU": int(gelu)}, arch, "linear_bias_gelu.cu")
     xp = np
     if machine == "gpu":
         import cupy as xp
+
+        x, w = xp.asarray(x), xp.asarray(w)
+        bias = None if bias is None else xp.asarray(bias)
     y = xp.empty((batch, M, N), np.float16)
     before = xp.empty_like(y) if keep else None
     a, a_pitch, a_step = _flat(xp, x)
     b, b_pitch, b_step = _flat(xp, w)
     null = np.uint64(0)
     args = [a, b, y, *map(np.int32, (M, N, K))]
-    args += [
-        null if bias is None else xp.ascontiguousarray(bias),
-        null if before is None else before,
-    ]
+    args += [null if bias is None else xp.ascontiguousarray(bias)]
+    args += [null if before is None else before]
     args += [*map(np.int32, (a_pitch, b_pitch, N)), *map(np.int64, (a_step, b_step, M * N))]
-    trace = launch(built, None, (grid[0], batch), block, args, shared_bytes, machine)
-    shape = (*x.shape[:-1], N)
-    return Linear(y.reshape(shape), None if before is None else before.reshape(shape), trace, built)
+    return _Ready(built, (grid[0], batch), block, shared_bytes, args, y, before)
 
 
 def _check(x, w, bias) -> tuple[int, int, int, int]:

@@ -135,6 +135,13 @@ def run_torch(options) -> int:
     return 0
 
 
+def run_linear(options) -> int:
+    from .with_linear import record
+
+    print(record())
+    return 0
+
+
 def run_triton(options) -> int:
     from .with_triton import record, write_ptx
 
@@ -358,6 +365,7 @@ def arguments() -> argparse.ArgumentParser:
     for name, run, text in (
         ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
         ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
+        ("linear", run_linear, "a fused layer beside PyTorch's: checks and times, needs both"),
         ("torch", run_torch, "PyTorch's product beside cuBLAS and a rung: needs both"),
         (
             "machine",
