@@ -44,6 +44,7 @@ TOOLS = {
         "timing",
         "triton_ptx",
         "tuned",
+        "use",
         "warp_ablation",
     ),
 }

@@ -95,6 +95,9 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "34_the_same_kernel_in_triton": [
         "triton_ptx.speeds()",
     ],
+    "35_use": [
+        "use.speeds()",
+    ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
         "recording = measure.recorded()",
