@@ -166,11 +166,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     for (int k0 = 0; k0 < K; k0 += BK) {
         if (k0 + BK < K) fetch();  // the next tile is on its way ...
 #pragma unroll
-        for (int k = 0; k < BK - 2; ++k) step(k);
-        stage();  // ... and goes into the other buffer, which nobody has read since the last barrier
-        step(BK - 2);
-        swap_buffers();
-        step(BK - 1);
+        for (int k = 0; k < BK; ++k) {
+            if (k == BK - 2) stage();  // ... and goes into the other buffer, which nobody has read since the last barrier
+            if (k == BK - 1) swap_buffers();
+            step(k);
+        }
     }
     // [/loop]
 

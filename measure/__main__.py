@@ -206,6 +206,16 @@ def run_ablation(options) -> int:
     return 0
 
 
+def run_published(options) -> int:
+    from .published import compile_all, record
+
+    if options.compile_only:
+        print(f"{compile_all(options.arch or 90)} builds are in the cache")
+    else:
+        print(record())
+    return 0
+
+
 def run_inspect(options) -> int:
     import numpy as np
 
@@ -327,6 +337,13 @@ def arguments() -> argparse.ArgumentParser:
     comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
     comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
 
+    published = command(
+        "published", run_published, "minimal kernels of published patterns", rungs=None
+    )
+    published.add_argument(
+        "--compile-only", action="store_true", help="fill the cache; needs no GPU"
+    )
+    published.add_argument("--arch", type=int, help="compile for this architecture")
     from emulator.arguments import WAYS, extents
 
     looking = command(

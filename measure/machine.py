@@ -50,12 +50,13 @@ class Loop:
     min_arch: int
 
 
-FFMA = 256 * 16 * 8 * 2  # threads x sums x unrolled x (multiply and add)
+FFMA = 1024 * 16 * 8 * 2  # threads x sums x unrolled x (multiply and add)
 MMA = 8 * 8 * 8  # warps x sums x unrolled
 WGMMA = 2 * 4 * 2 * 64 * 256  # warpgroups x steps of 32 bytes x (multiply and add) x m64n256
 WGMMA_SHARED = (2 * 64 + 256) * 128
 LOOPS = (
-    Loop("ffma", "FFMA, float32", "arithmetic", 0, FFMA, 256, 4, 0, 70),
+    # One block: of several, the oldest takes all issue slots, and the last starts its watch late.
+    Loop("ffma", "FFMA, float32", "arithmetic", 0, FFMA, 1024, 1, 0, 70),
     Loop("mma f16", "mma.sync, float16", "arithmetic", 1, MMA * 4096, 256, 2, 0, 80),
     Loop("mma bf16", "mma.sync, bfloat16", "arithmetic", 2, MMA * 4096, 256, 2, 0, 80),
     Loop("mma tf32", "mma.sync, TF32", "arithmetic", 3, MMA * 2048, 256, 2, 0, 80),

@@ -12,6 +12,7 @@
 
 constexpr int SUMS = UNIT == 0 ? 16 : 8;  // independent sums (for mma: tiles of 16 x 8) per thread
 constexpr int UNROLL = 8;
+constexpr int THREADS = UNIT == 0 ? 1024 : 256;
 
 #if UNIT == 5
 using Sum = int;
@@ -62,7 +63,7 @@ __device__ __forceinline__ void multiply(Sum (&d)[4], const unsigned (&a)[4], co
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(256) arithmetic(long long (*passed)[2], float* seen, int turns) {
+extern "C" __global__ void __launch_bounds__(THREADS) arithmetic(long long (*passed)[2], float* seen, int turns) {
     const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
     float kept = 0.0f;
 #if UNIT == 0

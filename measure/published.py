@@ -1,0 +1,410 @@
+"""Minimal kernels of ours with the access patterns of published ones, and what changes when one thing in them is changed.
+
+`cuda/published/` holds the sources; each says which published kernel it stands for. None of them is a copy.
+`python -m measure published` times all of them on a GPU, checks what they compute, repeats some under the clock that the
+CUDA GEMMS post uses (managed memory, filled by the host), and writes `results/published-<gpu>.json`. Counts need no GPU:
+`run` gives the emulator's trace of any case.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import kernels
+from kernels.build import DEFAULT_ARCH, Build
+from kernels.gemm import plan
+from kernels.launch import prepare_on_gpu
+from kernels.rungs import Types
+
+from .provenance import load, store
+from .timing import matrices, measure, rung_launches
+
+FOLDER = Path(__file__).with_name("cuda") / "published"
+SMALL_TILES = Path(__file__).with_name("cuda") / "small_tiles.cu"
+SIZE = 4096
+SAMPLES, PAUSE_S = 9, 0.05
+MANAGED_SAMPLES = 5
+CPU_SIZE = 1024
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel with its macros. tile: (rows, columns) of C per block. shared: dynamic shared memory in bytes."""
+
+    story: str
+    name: str
+    source: Path
+    entry: str
+    macros: Mapping[str, int]
+    tile: tuple[int, int]
+    threads: int
+    types: Types
+    shared: int = 0
+    a_suffix: bool = False  # needs sm_90a
+    k_major_b: bool = False
+    managed: bool = field(default=False)  # timed under the post's clock as well
+
+    def build(self, arch: int | str = DEFAULT_ARCH) -> Build:
+        """This case compiled; for sm_90a where it needs wgmma."""
+        return kernels.build(self.source, self.macros, arch="90a" if self.a_suffix else arch)
+
+    def grid(self, M: int, N: int) -> tuple[int, int, int]:
+        """Blocks for C of M x N. ValueError where the tile does not divide it."""
+        rows, cols = self.tile
+        if M % rows or N % cols:
+            raise ValueError(f"{self.name}: {M} x {N} is not whole tiles of {rows} x {cols}")
+        return N // cols, M // rows, 1
+
+
+FLOAT, HALF, HALF_OUT = Types("float32"), Types("float16"), Types("float16", output="float16")
+
+
+def _pipelined(story: str, name: str, managed: bool = False, **macros: int) -> Case:
+    tiles = macros.get("TILES", 4)
+    threads = 288 if macros.get("ROLES") and macros.get("EVEN") else 256
+    tile = (32 * tiles, 32 * tiles)
+    source, entry = FOLDER / "pipelined.cu", "gemm_pipelined"
+    return Case(story, name, source, entry, macros, tile, threads, FLOAT, managed=managed)
+
+
+def _coarse(name: str, rows: int, cols: int, managed: bool = False, **macros: int) -> Case:
+    given = {"ROWS": rows, "COLS": cols, **macros}
+    source, tile = FOLDER / "coarse.cu", (32 * rows, 32 * cols)
+    return Case("coarse", name, source, "gemm_coarse", given, tile, 1024, FLOAT, managed=managed)
+
+
+def _halves(name: str, bytes_: int, managed: bool = False, **macros: int) -> Case:
+    given = {"BYTES": bytes_, **macros}
+    shared = 0 if macros.get("STATIC") else macros.get("STAGES", 4) * 2 * 64 * 64 * 2
+    source, entry = FOLDER / "half_copies.cu", "gemm_half_copies"
+    return Case("halves", name, source, entry, given, (64, 64), 512, HALF, shared, managed=managed)
+
+
+def _sums(name: str, keep: int) -> Case:
+    source, entry = FOLDER / "sums_in_memory.cu", "gemm_sums_in_memory"
+    return Case("sums", name, source, entry, {"KEEP": keep}, (64, 64), 512, HALF, managed=True)
+
+
+def _small(name: str, swizzled: int) -> Case:
+    given = {"SWIZZLED": swizzled, "TILES": 8}
+    entry, tile = "gemm_small_tiles", (256, 256)
+    return Case("sums", name, SMALL_TILES, entry, given, tile, 128, HALF, managed=True)
+
+
+def _unfenced(after: int, zeros: int, rows: int, cols: int) -> Case:
+    words = f"{'zeros' if zeros else 'no zeros'}, {'wgmma.fence' if after else 'nothing'} after the wait"
+    given = {"AFTER": after, "ZEROS": zeros, "BM": rows, "BN": cols}
+    stage = 128 * (rows + cols)
+    return Case(
+        "fence", f"{rows} x {cols}, {words}", FOLDER / "unfenced.cu", "gemm_unfenced",
+        given, (rows, cols), 128, HALF_OUT, 2 * stage, a_suffix=True, k_major_b=True,
+    )  # fmt: skip
+
+
+CASES = (
+    _pipelined("argument", "all copy, 4 bytes", True, ALIGN=4),
+    _pipelined("argument", "all copy, 16 bytes", ALIGN=16),
+    _pipelined("argument", "all copy, 4 bytes, shared state", ALIGN=4, SHARED_STATE=1),
+    _pipelined("argument", "all copy, 16 bytes, shared state", ALIGN=16, SHARED_STATE=1),
+    _pipelined("roles", "a warp copies, rows of 4 bytes", True, ROLES=1, WALK=1, ALIGN=4),
+    _pipelined("roles", "a warp copies, rows of 16 bytes", ROLES=1, WALK=1, ALIGN=16),
+    _pipelined("roles", "a warp copies, chunks of 4 bytes", ROLES=1, WALK=0, ALIGN=4),
+    _pipelined("roles", "a warp copies, chunks of 16 bytes", ROLES=1, WALK=0, ALIGN=16),
+    _pipelined("roles", "the same as the first, even rows", ROLES=1, WALK=1, ALIGN=4, EVEN=1),
+    _pipelined("roles", "the same as the fourth, even rows", ROLES=1, WALK=0, ALIGN=16, EVEN=1),
+    _halves("2 bytes at a time", 2, True),
+    _halves("4 bytes at a time", 4),
+    _halves("8 bytes at a time", 8),
+    _halves("16 bytes at a time", 16),
+    _coarse("1 x 4 tiles", 1, 4, True),
+    _coarse("4 x 4 tiles", 4, 4, True),
+    _coarse("1 x 4 tiles, B kept", 1, 4, KEEP_B=1),
+    _coarse("4 x 4 tiles, B kept", 4, 4, KEEP_B=1),
+    _sums("sums in C, added every 16 of k", 0),
+    _sums("sums in registers", 1),
+    _small("tiles of 32 x 32", 0),
+    _small("tiles of 32 x 32, swizzled", 1),
+    *(
+        _unfenced(after, zeros, *tile)
+        for tile in ((64, 128), (128, 128))
+        for zeros in (1, 0)
+        for after in (0, 1)
+    ),
+)
+NAMED = {case.name: case for case in CASES}
+RUNGS_OF_THE_POST = (
+    "naive",
+    "vectorized",
+    "wmma",
+)  # its kernels 1, 4 and 7, timed under its clock too
+
+
+def run(case: str | Case, A: np.ndarray, B: np.ndarray):
+    """`(C, trace)` of a case on the emulator. A is (M, K); B (K, N), or (N, K) where the case wants it K-major."""
+    case = NAMED[case] if isinstance(case, str) else case
+    (M, K), N = A.shape, B.shape[0 if case.k_major_b else 1]
+    C = np.zeros((M, N), case.types.output_dtype)
+    arguments = [A, B, C, np.int32(N), np.int32(K)]
+    trace = kernels.launch(
+        case.build(), case.entry, case.grid(M, N), case.threads, arguments, case.shared, "emulator"
+    )
+    return C, trace
+
+
+def changed(case: str, **macros: int) -> Case:
+    """The case with these macros instead, such as a smaller TILES for the emulator."""
+    old = NAMED[case]
+    if old.entry == "gemm_pipelined":
+        return _pipelined(old.story, old.name, **{**old.macros, **macros})
+    given = {**old.macros, **macros}
+    return Case(
+        old.story, old.name, old.source, old.entry, given, old.tile, old.threads, old.types,
+        old.shared, old.a_suffix, old.k_major_b,
+    )  # fmt: skip
+
+
+def compile_all(arch: int | str = 90) -> int:
+    """Compiles all that `record` runs into the cache of builds, and the CPU's loop beside it. Needs no GPU."""
+    for case in CASES:
+        case.build(arch)
+    kernels.build(FOLDER / "touch.cu", arch=arch)
+    for name in RUNGS_OF_THE_POST:
+        plan(name, SIZE, SIZE, SIZE, **_configuration(name, arch))
+    _loop_program()
+    return len(CASES) + 1 + len(RUNGS_OF_THE_POST)
+
+
+def _configuration(name: str, arch: int | str) -> dict:
+    from kernels.settings import configuration
+
+    macros = dict(configuration(name, (SIZE,) * 3, arch).macros)
+    return {"macros": macros, "built": kernels.build(name, macros, arch=arch)}
+
+
+# ---- on a GPU
+
+
+def record() -> Path:
+    """Measures here and stores. UnsupportedGPU without a GPU."""
+    if kernels.gpu() is None:
+        raise kernels.UnsupportedGPU("times are measured on a GPU")
+    rows = []
+    for story in dict.fromkeys(case.story for case in CASES):
+        cases = [case for case in CASES if case.story == story and _runs(case)]
+        rows += _timed(cases)
+    return store(
+        f"published-{kernels.gpu().slug}",
+        f"times as in the ladder's file, {SAMPLES} samples and a pause of {PAUSE_S} s; wrong: outputs that differ from "
+        "float64's product, rounded to the output's type, by more than 1e-5 of the sum of absolute products plus one "
+        f"unit in the last place; managed_ms: median of {MANAGED_SAMPLES} launches with all matrices in managed memory "
+        "and C just filled by the host, on the host's clock around launch and synchronisation; cpu: one call each",
+        size=SIZE,
+        rows=rows,
+        managed=_managed(),
+        cpu=_cpu(),
+    )
+
+
+def _runs(case: Case) -> bool:
+    return not case.a_suffix or kernels.gpu().arch == 90
+
+
+def _timed(cases: list[Case]) -> list[dict]:
+    """A row for each of these cases, which share their types and are sampled in turn."""
+    arch, rows = kernels.gpu().arch, []
+    for types in dict.fromkeys(case.types for case in cases):
+        alike = [case for case in cases if case.types == types]
+        sets = matrices(types, ((SIZE, SIZE),) * 3)
+        built = {case.name: case.build(arch) for case in alike}
+        launches = {case.name: _launches(case, built[case.name], sets) for case in alike}
+        timed = measure(launches, samples=SAMPLES, pause_s=PAUSE_S)
+        for case in alike:
+            timing, report = timed[case.name], built[case.name].report
+            rows.append(
+                {
+                    "story": case.story,
+                    "kernel": case.name,
+                    "macros": dict(case.macros),
+                    "registers": report.registers,
+                    "spills": built[case.name].spills,
+                    "ms_median": round(timing.median, 5),
+                    "ms_min": round(min(timing.samples), 5),
+                    "ms_max": round(max(timing.samples), 5),
+                    "tflops": round(timing.tflops(SIZE, SIZE, SIZE), 4),
+                    **_checked(case, built[case.name]),
+                }
+            )
+        del sets, launches
+    return rows
+
+
+def _launches(case: Case, built: Build, sets) -> list:
+    grid, sizes = case.grid(SIZE, SIZE), (np.int32(SIZE), np.int32(SIZE))
+    return [
+        prepare_on_gpu(built, case.entry, grid, case.threads, [*arrays, *sizes], case.shared)
+        for arrays in sets
+    ]
+
+
+def _checked(case: Case, built: Build, launches: int = 3) -> dict:
+    """How many of C's elements are wrong, over a few launches, and the largest error over the sum of absolute products."""
+    import cupy
+
+    A, B, C = matrices(case.types, ((SIZE, SIZE),) * 3, sets=1, seed=1)[0]
+    wide = A.astype(cupy.float64), (B.T if case.k_major_b else B).astype(cupy.float64)
+    exact = wide[0] @ wide[1]
+    scale = abs(wide[0]) @ abs(wide[1])
+    rounding = 2.0**-11 if case.types.output == "float16" else 2.0**-24
+    wrong, worst, zeros = [], 0.0, []
+    for _ in range(launches):
+        C[...] = 0
+        _launches(case, built, [(A, B, C)])[0]()
+        error = abs(C.astype(cupy.float64) - exact)
+        bad = ~(error <= 1e-5 * scale + rounding * abs(exact) + 1e-6)
+        wrong.append(int(bad.sum()))
+        zeros.append(int((C == 0).sum()))
+        worst = max(worst, float(cupy.nan_to_num(error / scale, nan=cupy.inf).max()))
+    return {"outputs": SIZE * SIZE, "wrong": wrong, "zeros": zeros, "largest_error": worst}
+
+
+def _managed() -> list[dict]:
+    """Kernels under both clocks: events around a launch on device memory, and the host's around one on managed memory
+    after the host has filled C. The first row only reads and writes C.
+    """
+    import cupy
+
+    arch, rows = kernels.gpu().arch, []
+    touch = kernels.build(FOLDER / "touch.cu", arch=arch)
+    blocks = SIZE * SIZE // 256
+
+    def touching(_A, _B, C):
+        return prepare_on_gpu(touch, "touch", blocks, 256, [C, np.int64(C.size)])
+
+    work = {"touch C only": (FLOAT, touching)}
+    for name in RUNGS_OF_THE_POST:
+        how = plan(name, SIZE, SIZE, SIZE, **_configuration(name, arch))
+        work[name] = how.types, lambda A, B, C, how=how: rung_launches(how, [(A, B, C)])[0]
+    for case in CASES:
+        if case.managed:
+            built = case.build(arch)
+            work[case.name] = (
+                case.types,
+                lambda A, B, C, c=case, b=built: _launches(c, b, [(A, B, C)])[0],
+            )
+    for name, (types, prepare) in work.items():
+        arrays = matrices(types, ((SIZE, SIZE),) * 3, sets=1)[0]
+        alone = measure({name: [prepare(*arrays)]}, samples=5, pause_s=0.02)[name].median
+        shared = [_managed_copy(array) for array in arrays]
+        launch, times = prepare(*shared), []
+        for _ in range(MANAGED_SAMPLES + 1):
+            _fill_from_host(shared[2])
+            start = time.perf_counter()
+            launch()
+            cupy.cuda.get_current_stream().synchronize()
+            times.append(1e3 * (time.perf_counter() - start))
+        row = {"kernel": name, "device_ms": round(alone, 4)}
+        row["managed_ms"] = round(statistics.median(times[1:]), 4)  # the first moves A and B too
+        row["managed_first_ms"] = round(times[0], 4)
+        rows.append(row)
+        del arrays, shared, launch
+    return rows
+
+
+def _managed_copy(array):
+    """The array's values in managed memory."""
+    import cupy
+
+    copy = cupy.ndarray(array.shape, array.dtype, cupy.cuda.malloc_managed(array.nbytes))
+    copy[...] = array
+    cupy.cuda.get_current_stream().synchronize()
+    return copy
+
+
+def _fill_from_host(array) -> None:
+    """Zeros, written by the host, so that the pages lie in the host's memory."""
+    import ctypes
+
+    import cupy
+
+    cupy.cuda.get_current_stream().synchronize()
+    ctypes.memset(array.data.ptr, 0, array.nbytes)
+
+
+# ---- on a CPU
+
+
+def _loop_program() -> Path | None:
+    """`triple_loop.c` compiled, statically, so that it travels with the builds; None where there is no C compiler."""
+    folder = Path(os.environ.get("GEMM_BUILDS") or tempfile.gettempdir())
+    program = folder / "triple_loop"
+    if program.exists():
+        return program
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        return None
+    words = [compiler, "-O3", "-fopenmp", "-static", "-o", str(program)]
+    done = subprocess.run([*words, str(FOLDER / "triple_loop.c")], capture_output=True)
+    return program if done.returncode == 0 else None
+
+
+def _cpu() -> dict | None:
+    """Milliseconds of the compiled loops on one core and on up to eight, and of NumPy's BLAS; None without the program."""
+    program = _loop_program()
+    if program is None:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    rows = []
+    for threads in dict.fromkeys((1, min(8, cores))):
+        words = [str(program), str(CPU_SIZE), str(threads)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        slow, fast = map(float, done.stdout.split())
+        rows.append({"loops": "rows, columns, k", "threads": threads, "ms": slow})
+        rows.append({"loops": "rows, k, columns", "threads": threads, "ms": fast})
+    A, B = np.random.default_rng(0).random((2, CPU_SIZE, CPU_SIZE), np.float32)
+    samples = []
+    for _ in range(5):
+        start = time.perf_counter()
+        A @ B
+        samples.append(1e3 * (time.perf_counter() - start))
+    rows.append({"loops": "BLAS, by NumPy", "threads": cores, "ms": round(min(samples[1:]), 3)})
+    return {"processor": _processor(), "cores": cores, "size": CPU_SIZE, "rows": rows}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(
+            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
+        )
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+# ---- what needs none
+
+
+@cache
+def stored() -> Mapping | None:
+    """The recorded file, None when there is none."""
+    try:
+        return load("published")
+    except FileNotFoundError:
+        return None
+
+
+def rows(*names: str) -> Iterator[Mapping]:
+    """The recorded rows of these cases, in this order; nothing where nothing was recorded."""
+    found = {row["kernel"]: row for row in (stored() or {"rows": ()})["rows"]}
+    return (found[name] for name in names if name in found)
