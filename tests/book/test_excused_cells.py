@@ -139,6 +139,12 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "26_the_ladder": [
         "timing.ladder()",
     ],
+    "34_the_same_kernel_in_triton": [
+        "triton_ptx.speeds()",
+    ],
+    "35_use": [
+        "use.speeds()",
+    ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
         "line_limits.show(traces)",
