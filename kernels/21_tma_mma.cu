@@ -53,9 +53,9 @@ constexpr int A_BYTES = BM * ROW_BYTES;
 constexpr int PANEL_BYTES = BK * ROW_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + BN / WN * PANEL_BYTES;
 constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8, K_ATOMS = BK / 16;
-constexpr int PANELS = WN / PANEL_COLS<Out>;      // of C beside each other in a warp's tile
+constexpr int PANELS = WN / PANEL_COLS<Out>;       // of C beside each other in a warp's tile
 constexpr int STAGED = M_ATOMS * PANELS - DIRECT;  // of them, that go through shared memory
-constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // ldmatrix.x4 for one k
+constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;   // ldmatrix.x4 for one k
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 32 == 0, "tiles must nest");
 static_assert(WARPS * PER_SM == 8, "two warpgroups of a multiprocessor compute");
 static_assert(STAGED % BATCH == 0 && BUFFERS % BATCH == 0, "batches of panels");
@@ -211,7 +211,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
 #pragma unroll
                         for (int i = BATCH - 1; i >= 0; --i)
                             tma_store(C_map, warp_tile_col + (number - i) % PANELS * PANEL_COLS<Out>,
-                                      warp_tile_row + (number - i) / PANELS * 16, panel0 + (place - i) * PANEL_OUT_BYTES);
+                                      warp_tile_row + (number - i) / PANELS * 16,
+                                      panel0 + (place - i) * PANEL_OUT_BYTES);
                         tma_store_commit();
                     }
                 }

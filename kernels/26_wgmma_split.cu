@@ -311,8 +311,8 @@ __cluster_dims__(SHARERS, 1, 1)
 #pragma unroll
             for (int n = 0; n < SLICE_ATOMS; ++n)
                 if (inside && slice != me)
-                    store4_async(warp_slice + (me - (me > slice)) * SLICE_BYTES + n * 512,
-                                 acc[slice * SLICE_ATOMS + n], sums_landed, slice);
+                    store4_async(warp_slice + (me - (me > slice)) * SLICE_BYTES + n * 512, acc[slice * SLICE_ATOMS + n],
+                                 sums_landed, slice);
         // [/send]
 
         // [receive]
@@ -382,8 +382,8 @@ __cluster_dims__(SHARERS, 1, 1)
             if (here) {
 #pragma unroll IN_FLIGHT
                 for (int peer = half; peer < peers; peer += 2) {
-                    const float4 v = __ldcg(reinterpret_cast<const float4*>(
-                        &workspace[(first + peer) * SHARERS + rank][peer == 0][r][c]));
+                    const float4 v = __ldcg(
+                        reinterpret_cast<const float4*>(&workspace[(first + peer) * SHARERS + rank][peer == 0][r][c]));
                     sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
                 }
             }

@@ -326,7 +326,9 @@ __device__ __forceinline__ void cluster_exchange() {
 }
 
 // The two halves of cluster_sync, for what can be done in between.
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 // Four floats to the place that `shared` has in block `rank`; their 16 bytes count at its `barrier` when they have

@@ -113,7 +113,16 @@ SIZES = [
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 8, "CLUSTER_M": 2, "INTERLEAVE": 1}, (257, 136, 840)),
     (
         "wgmma_split",
-        {"SPLIT": 1, "BLOCKS": 4, "CLUSTER_N": 2, "BM": 64, "BN": 64, "A_BOX": 32, "STAGES": 8, "TOGETHER": 3},
+        {
+            "SPLIT": 1,
+            "BLOCKS": 4,
+            "CLUSTER_N": 2,
+            "BM": 64,
+            "BN": 64,
+            "A_BOX": 32,
+            "STAGES": 8,
+            "TOGETHER": 3,
+        },
         (40, 200, 328),
     ),
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 5}, (130, 264, 136)),  # others poll while one resets
