@@ -748,7 +748,9 @@ LADDER = (
             "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
             "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
             "slices of whole panels of C (128 bytes), where SPLIT is above 1": slices_are_panels,
-            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, CLUSTER_N, **_: SPLIT < 2 or CLUSTER_M * CLUSTER_N == 1,
+            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, CLUSTER_N, **_: (
+                SPLIT < 2 or CLUSTER_M * CLUSTER_N == 1
+            ),
         },
         threads=lambda BM, **_: BM // 64 * 128 + 32,
         shared=split_shared,
