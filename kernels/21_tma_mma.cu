@@ -18,15 +18,6 @@
 #ifndef BUFFERS
 #define BUFFERS 4  // panels of C, 16 rows of 128 bytes, that a warp may have on their way out
 #endif
-#ifndef BATCH
-#define BATCH 1  // panels that TMA is given at a time
-#endif
-#ifndef DIRECT
-#define DIRECT 0  // panels of a warp's tile that are stored from registers, when the others are on their way
-#endif
-#ifndef PER_SM
-#define PER_SM 1  // blocks on a multiprocessor: with two, one stores while the other multiplies
-#endif
 #ifndef GROUP
 #define GROUP 8  // tiles that neighbouring blocks take go down GROUP rows of tiles before the next column
 #endif
@@ -48,17 +39,16 @@ constexpr int ROW_BYTES = 128;
 constexpr int WN = 64;  // columns of B that stand together, 128 bytes again: a warp reads one panel
 constexpr int WARPS = (BM / WM) * (BN / WN);
 constexpr int THREADS = 32 * WARPS + 128;  // setmaxnreg wants whole warpgroups: one warp of the last one loads
-constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = PER_SM == 1 ? 240 : 232;
+constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
 constexpr int A_BYTES = BM * ROW_BYTES;
 constexpr int PANEL_BYTES = BK * ROW_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + BN / WN * PANEL_BYTES;
 constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8, K_ATOMS = BK / 16;
-constexpr int PANELS = WN / PANEL_COLS<Out>;       // of C beside each other in a warp's tile
-constexpr int STAGED = M_ATOMS * PANELS - DIRECT;  // of them, that go through shared memory
-constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;   // ldmatrix.x4 for one k
+constexpr int PANELS = WN / PANEL_COLS<Out>;      // of C beside each other in a warp's tile
+constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // ldmatrix.x4 for one k
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 32 == 0, "tiles must nest");
-static_assert(WARPS * PER_SM == 8, "two warpgroups of a multiprocessor compute");
-static_assert(STAGED % BATCH == 0 && BUFFERS % BATCH == 0, "batches of panels");
+static_assert(WARPS == 8, "two warpgroups compute");
+static_assert(M_ATOMS * PANELS % BUFFERS == 0, "every tile begins with the same panel");
 // [/tiles]
 
 // Where TMA puts 16-byte chunk `chunk` of row `row` of a tile of A, or of a panel of B.
@@ -73,9 +63,9 @@ __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_
     col = tile % per_group / rows * BN;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_tma_mma(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
-                 const __grid_constant__ TensorMap C_map, Out* __restrict__ C, int M, int N, int K, float alpha,
+                 const __grid_constant__ TensorMap C_map, const Out* __restrict__ C, int M, int N, int K, float alpha,
                  float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
@@ -184,38 +174,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, PER_SM)
         for (int m = 0; m < M_ATOMS; ++m) {
 #pragma unroll
             for (int p = 0; p < PANELS; ++p) {
-                const int number = m * PANELS + p, place = number % BUFFERS;
-                if (number >= STAGED) {
-#pragma unroll
-                    for (int n = p * PANEL_COLS<Out> / 8; n < (p + 1) * PANEL_COLS<Out> / 8; n += 2)
-                        store_atoms(C, M, N, warp_tile_row + m * 16, warp_tile_col + n * 8, acc[m][n], acc[m][n + 1],
-                                    alpha, beta);
-                    continue;
-                }
                 unsigned words[PANEL_WORDS];
                 finish_panel(words, acc[m], p, C, M, N, warp_tile_row + m * 16, warp_tile_col, alpha, beta);
-                if (number % BATCH == 0) {
-                    if (lane == 0) {  // what these buffers held has been read
-                        if (number == 0)
-                            tma_store_wait_read<0>();
-                        else if (number >= BUFFERS)
-                            tma_store_wait_read<BUFFERS / BATCH - 1>();
-                    }
-                    __syncwarp();
-                }
-                lay_panel(Out(), panel0 + place * PANEL_OUT_BYTES, words);
-                if (number % BATCH == BATCH - 1) {
-                    async_fence();
-                    __syncwarp();
-                    if (lane == 0) {
-#pragma unroll
-                        for (int i = BATCH - 1; i >= 0; --i)
-                            tma_store(C_map, warp_tile_col + (number - i) % PANELS * PANEL_COLS<Out>,
-                                      warp_tile_row + (number - i) / PANELS * 16,
-                                      panel0 + (place - i) * PANEL_OUT_BYTES);
-                        tma_store_commit();
-                    }
-                }
+                store_panel<Out>(C_map, warp_tile_row + m * 16, warp_tile_col + p * PANEL_COLS<Out>, words,
+                                 m * PANELS + p, panel0);
             }
 #pragma unroll
             for (int n = 0; n < N_ATOMS; ++n)

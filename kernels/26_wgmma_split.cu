@@ -36,6 +36,15 @@
 #ifndef TOGETHER
 #define TOGETHER 1  // k-steps that are loaded together, rows of A by rows
 #endif
+#ifndef SEND
+#define SEND 1  // sums of a cluster go to other blocks: 1 from registers, 2 by bulk copies
+#endif
+#ifndef REDUCE
+#define REDUCE 0  // sums in the workspace: 0 by blocks, 1 by warps, 2 added in memory
+#endif
+#ifndef NOTHING
+#define NOTHING 0
+#endif
 #ifndef BF16_INPUT
 #define BF16_INPUT 0
 #endif
@@ -108,7 +117,12 @@ constexpr int SLICE_BYTES = CONSUMER_WARPS * WARP_SLICE_BYTES;
 static_assert(SLICE_ATOMS % (PANEL_COLS<Out> / 8) == 0, "a slice is whole panels of C");
 #elif SPLIT == 0
 // A block shares at most two tiles: the one that it finishes for others, slot 0, and the one that it begins, slot 1.
+#if REDUCE
+__device__ float4 workspace[BLOCKS * PER_SM][REDUCE == 1 ? 2 : 1][CONSUMER_WARPS][BN / 8][32];
+__device__ unsigned warp_arrivals[BLOCKS * PER_SM][CONSUMER_WARPS];
+#else
 __device__ float workspace[BLOCKS * PER_SM][2][BM][BN];
+#endif
 // Blocks that have put their sums there, then also those that have read; by the first block that shares the tile.
 __device__ unsigned arrivals[BLOCKS * PER_SM];
 constexpr int IN_FLIGHT = 16;  // sums of others that a thread reads at once
@@ -306,6 +320,35 @@ __cluster_dims__(SHARERS, 1, 1)
         cluster_wait();  // all blocks of the cluster have started, and made their barriers
         const bool inside = row + warp * 16 < M;
         const unsigned warp_slice = slices + warp * WARP_SLICE_BYTES + lane * 16;
+#if NOTHING
+        if (beta < 1e30f) break;
+#endif
+#if SEND == 2
+        const unsigned mine = stage0 + warp * (SPLIT - 1) * WARP_SLICE_BYTES;
+        static_assert(CONSUMER_WARPS * (SPLIT - 1) * WARP_SLICE_BYTES <= STAGES * STAGE_BYTES);
+        named_barrier(1, CONSUMERS);  // nobody multiplies from the stages any more
+        if (inside) {
+#pragma unroll
+            for (int slice = 0; slice < SPLIT; ++slice)
+#pragma unroll
+                for (int n = 0; n < SLICE_ATOMS; ++n)
+                    if (slice != me) {
+                        const float(&v)[4] = acc[slice * SLICE_ATOMS + n];
+                        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
+                                         mine + (slice - (slice > me)) * WARP_SLICE_BYTES + n * 512 + lane * 16),
+                                     "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
+                                     : "memory");
+                    }
+            async_fence();
+            __syncwarp();
+            if (lane == 0)
+                for (int slice = 0; slice < SPLIT; ++slice)
+                    if (slice != me)
+                        bulk_send(slices + warp * WARP_SLICE_BYTES + (me - (me > slice)) * SLICE_BYTES,
+                                  mine + (slice - (slice > me)) * WARP_SLICE_BYTES, WARP_SLICE_BYTES, sums_landed, slice);
+            __syncwarp();
+        }
+#else
 #pragma unroll
         for (int slice = 0; slice < SPLIT; ++slice)
 #pragma unroll
@@ -313,6 +356,7 @@ __cluster_dims__(SHARERS, 1, 1)
                 if (inside && slice != me)
                     store4_async(warp_slice + (me - (me > slice)) * SLICE_BYTES + n * 512, acc[slice * SLICE_ATOMS + n],
                                  sums_landed, slice);
+#endif
         // [/send]
 
         // [receive]
@@ -341,6 +385,46 @@ __cluster_dims__(SHARERS, 1, 1)
         // [/receive]
 #elif SPLIT == 0
         // [put]
+#if NOTHING
+        if (beta < 1e30f) continue;
+#endif
+#if REDUCE
+        const int slot = shares.owner(tile_begin) * SHARERS + rank;
+        const int warp_row = row + warp * 16;
+        if (warp_row >= M) continue;
+#if REDUCE == 1
+        float4(*sums)[32] = workspace[blockIdx.x][from == tile_begin][warp];
+#pragma unroll
+        for (int n = 0; n < BN / 8; ++n) sums[n][lane] = make_float4(acc[n][0], acc[n][1], acc[n][2], acc[n][3]);
+        __syncwarp();
+        if (lane == 0) {
+            __threadfence();
+            atomicAdd(&warp_arrivals[slot][warp], 1);
+        }
+#else
+        float4(*sums)[32] = workspace[slot][0][warp];
+        const int peers = shares.owner(tile_end - 1) - shares.owner(tile_begin) + 1;
+#pragma unroll
+        for (int n = 0; n < BN / 8; ++n) add4_global(&sums[n][lane], acc[n]);
+        __threadfence();
+        __syncwarp();
+        unsigned before = 0;
+        if (lane == 0) before = atomicAdd(&warp_arrivals[slot][warp], 1);
+        if (__shfl_sync(~0u, before, 0) != peers - 1) continue;
+        __threadfence();
+#pragma unroll
+        for (int n = 0; n < BN / 8; ++n) {
+            const float4 v = __ldcg(&sums[n][lane]);
+            acc[n][0] = v.x, acc[n][1] = v.y, acc[n][2] = v.z, acc[n][3] = v.w;
+        }
+#pragma unroll
+        for (int n = 0; n < BN / 8; ++n) sums[n][lane] = make_float4(0, 0, 0, 0);
+        if (lane == 0) warp_arrivals[slot][warp] = 0;
+#pragma unroll
+        for (int panel = 0; panel < BN / PANEL_COLS<Out>; ++panel)
+            store_rows(staging + turn++ % BUFFERS * PANEL_OUT_BYTES, acc, panel, C, M, N, warp_row, col, alpha, beta);
+#endif
+#else
         float* sums = workspace[blockIdx.x][from == tile_begin][0];
 #pragma unroll
         for (int n = 0; n < BN / 8; ++n)
@@ -355,17 +439,54 @@ __cluster_dims__(SHARERS, 1, 1)
             __threadfence();
             atomicAdd(&arrivals[shares.owner(tile_begin) * SHARERS + rank], 1);
         }
+#endif
         // [/put]
 #endif
     } while (step < end);
 
-#if SPLIT == 0
+#if SPLIT == 0 && REDUCE < 2
     // [reduce]
-    const int last_tile = max(begin, end - 1) / k_steps;
+    const int last_tile = NOTHING && beta < 1e30f ? -1 : max(begin, end - 1) / k_steps;
     for (int tile = begin / k_steps; tile <= last_tile; tile = max(tile + 1, last_tile)) {
         const int first = shares.owner(tile * k_steps);
         const int peers = shares.owner((tile + 1) * k_steps - 1) - first + 1, me = taker - first;
         if (peers == 1) continue;
+#if REDUCE == 1
+        const int row = row_of(tile) + warp * 16, col = col_of(tile);
+        if (row >= M) continue;
+        unsigned* const arrived = &warp_arrivals[first * SHARERS + rank][warp];
+        if (lane == 0)
+            while (load_acquire(arrived) < peers) continue;
+        __syncwarp();
+        constexpr int FOURS = BN / 8 * 32;
+        const int half = lane / 16, last = FOURS * (me + 1) / peers;
+        for (int at = FOURS * me / peers; at < last; at += 16) {
+            const int i = at + lane % 16, n = i / 32, who = i % 32;
+            const bool here = i < last;
+            float4 sum = make_float4(0, 0, 0, 0);
+            if (here) {
+#pragma unroll IN_FLIGHT
+                for (int peer = half; peer < peers; peer += 2) {
+                    const float4 v = __ldcg(&workspace[(first + peer) * SHARERS + rank][peer == 0][warp][n][who]);
+                    sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+                }
+            }
+            sum.x += __shfl_xor_sync(~0u, sum.x, 16), sum.y += __shfl_xor_sync(~0u, sum.y, 16);
+            sum.z += __shfl_xor_sync(~0u, sum.z, 16), sum.w += __shfl_xor_sync(~0u, sum.w, 16);
+            // of the four, each half of the warp stores two neighbours
+            const int r = row + who / 4 + 8 * half, c = col + n * 8 + who % 4 * 2;
+            if (!here || r >= M || c >= N) continue;
+            float x = alpha * (half ? sum.z : sum.x), y = alpha * (half ? sum.w : sum.y);
+            Out* target = C + static_cast<long long>(r) * N + c;
+            if (beta != 0.0f) {
+                x += beta * static_cast<float>(target[0]);
+                y += beta * static_cast<float>(target[1]);
+            }
+            target[0] = static_cast<Out>(x), target[1] = static_cast<Out>(y);
+        }
+        __syncwarp();
+        if (lane == 0 && atomicAdd(arrived, 1) == 2 * peers - 1) atomicExch(arrived, 0);
+#else
         unsigned* const arrived = &arrivals[first * SHARERS + rank];
         if (threadIdx.x == 0)
             while (load_acquire(arrived) < peers) continue;
@@ -404,6 +525,7 @@ __cluster_dims__(SHARERS, 1, 1)
         __syncwarp();
         named_barrier(1, CONSUMERS);  // the last one to have read leaves everything as it was
         if (threadIdx.x == 0 && atomicAdd(arrived, 1) == 2 * peers - 1) atomicExch(arrived, 0);
+#endif
     }
     // [/reduce]
 #endif

@@ -343,6 +343,24 @@ __device__ __forceinline__ void store4_async(unsigned shared, const float (&v)[4
         : "memory");
 }
 
+// `bytes` of shared memory at `from` to the place `to` in block `rank`; they count at its `barrier`. cp.async.bulk.
+__device__ __forceinline__ void bulk_send(unsigned to, unsigned from, int bytes, unsigned barrier, unsigned rank) {
+    unsigned remote, remote_barrier;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(to), "r"(rank));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote_barrier) : "r"(barrier), "r"(rank));
+    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     remote),
+                 "r"(from), "r"(bytes), "r"(remote_barrier)
+                 : "memory");
+}
+
+// Add four floats to those in memory. red.
+__device__ __forceinline__ void add4_global(float4* where, const float (&v)[4]) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(where), "f"(v[0]), "f"(v[1]), "f"(v[2]),
+                 "f"(v[3])
+                 : "memory");
+}
+
 __device__ __forceinline__ float4 load4_shared(unsigned shared) {  // 9.7.9.8: ld.shared
     float4 v;
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"

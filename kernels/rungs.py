@@ -389,9 +389,9 @@ HOPPER_TYPES = (
 )
 
 
-def eight_warps(*, BM: int, BN: int, WM: int, PER_SM: int, **_: int) -> bool:
-    """Whether the tiles of tma_mma on a multiprocessor are those of two warpgroups."""
-    return BM * BN * PER_SM == 8 * WM * 64 and divides(WM, BM)
+def eight_warps(*, BM: int, BN: int, WM: int, **_: int) -> bool:
+    """Whether the tile of tma_mma is that of two warpgroups."""
+    return BM * BN == 8 * WM * 64 and divides(WM, BM)
 
 
 def boxes_fill_tile(*, BM: int, A_BOX: int, **_: int) -> bool:
@@ -650,14 +650,14 @@ LADDER = (
     Rung(
         "tma_mma", 21, "one thread moves whole tiles, in and out; barriers count what has landed",
         inputs="float16",
-        macros={"BM": 256, "BN": 128, "WM": 64, "STAGES": 3, "BUFFERS": 4, "BATCH": 1, "DIRECT": 0, "PER_SM": 1, "GROUP": 8,
-                "BLOCKS": 132, "HALF_OUTPUT": 0},
-        needs={**TWO_STAGES, "eight warps of WM by 64 on a multiprocessor": eight_warps},
+        macros={"BM": 256, "BN": 128, "WM": 64, "STAGES": 3, "BUFFERS": 4, "GROUP": 8, "BLOCKS": 132,
+                "HALF_OUTPUT": 0},
+        needs={**TWO_STAGES, "eight warps, WM by 64 each": eight_warps},
         threads=lambda BM, BN, WM, **_: 32 * (BM // WM) * (BN // 64) + 128,
         shared=lambda BM, BN, WM, STAGES, BUFFERS, **_: (
             128 * (BM + BN) * STAGES + STORE_BYTES * BUFFERS * (BM // WM) * (BN // 64)
         ),
-        grid=lambda M, N, BLOCKS, PER_SM, **macros: persistent_grid(M, N, BLOCKS=BLOCKS * PER_SM, **macros),
+        grid=persistent_grid,
         boxes=lambda **macros: store_boxes(BF16_OUTPUT=0, **macros),
         alignment=8,
         min_arch=90, max_arch=90,
@@ -740,7 +740,7 @@ LADDER = (
         "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
         inputs="float16",
         macros={"BM": 128, "BN": 128, "STAGES": 6, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
-                "CLUSTER_M": 1, "CLUSTER_N": 1, "INTERLEAVE": 0, "TOGETHER": 1,
+                "CLUSTER_M": 1, "CLUSTER_N": 1, "INTERLEAVE": 0, "TOGETHER": 1, "SEND": 1, "REDUCE": 0, "NOTHING": 0,
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **WGMMA_TILES,

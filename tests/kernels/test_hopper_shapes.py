@@ -15,8 +15,6 @@ SETTINGS = [
     ("tma_mma", {}),
     ("tma_mma", {"HALF_OUTPUT": 1, "BM": 128, "BN": 256}),
     ("tma_mma", {"STAGES": 4, "BUFFERS": 2}),
-    ("tma_mma", {"BM": 128, "PER_SM": 2, "BUFFERS": 2}),
-    ("tma_mma", {"DIRECT": 4, "BATCH": 4}),
     ("wgmma_split", {}),
     ("wgmma_split", {"SPLIT": 0, "BF16_INPUT": 1, "BF16_OUTPUT": 1}),
     ("wgmma_split", {"SPLIT": 0, "BM": 256, "STAGES": 3, "HALF_OUTPUT": 1}),
@@ -95,7 +93,6 @@ def test_tf32_is_a_float_that_the_copy_rounds():
 SIZES = [
     ("tma_mma", {"BLOCKS": 2, "GROUP": 1}, (300, 264, 136)),
     ("tma_mma", {"HALF_OUTPUT": 1}, (1, 8, 8)),
-    ("tma_mma", {"BLOCKS": 1, "BM": 128, "PER_SM": 2, "BUFFERS": 2}, (130, 264, 136)),
     ("wgmma_split", {"SPLIT": 2}, (100, 200, 40)),  # one k-step for two blocks
     ("wgmma_split", {"SPLIT": 4, "BM": 64, "A_BOX": 64, "STAGES": 5}, (130, 264, 200)),
     (
