@@ -10,7 +10,7 @@
 #define BN 128
 #endif
 #ifndef STAGES
-#define STAGES 6
+#define STAGES 5
 #endif
 #ifndef SPLIT
 #define SPLIT 2
@@ -27,23 +27,8 @@
 #ifndef CLUSTER_M
 #define CLUSTER_M 1  // tiles below each other whose blocks load parts of B for one another; with SPLIT of 0 or 1
 #endif
-#ifndef CLUSTER_N
-#define CLUSTER_N 1  // tiles beside each other whose blocks load parts of A for one another
-#endif
-#ifndef INTERLEAVE
-#define INTERLEAVE 0  // 1: blocks that share a tile take its k-steps in turns, and read neighbouring memory
-#endif
 #ifndef TOGETHER
 #define TOGETHER 1  // k-steps that are loaded together, rows of A by rows
-#endif
-#ifndef SEND
-#define SEND 1  // sums of a cluster go to other blocks: 1 from registers, 2 by bulk copies
-#endif
-#ifndef REDUCE
-#define REDUCE 0  // sums in the workspace: 0 by blocks, 1 by warps, 2 added in memory
-#endif
-#ifndef NOTHING
-#define NOTHING 0
 #endif
 #ifndef BF16_INPUT
 #define BF16_INPUT 0
@@ -57,6 +42,7 @@
 
 #define BUFFERS 2  // panels of C in shared memory, that a warp uses in turns
 #include "epilogue_tma.cuh"
+#include "cluster.cuh"
 
 // [types]
 #if BF16_INPUT
@@ -82,10 +68,10 @@ constexpr int PANEL_BYTES = BK * ROW_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + BN / PANEL_N * PANEL_BYTES;
 constexpr int CONSUMER_WARPS = BM / 16, CONSUMERS = 32 * CONSUMER_WARPS;
 constexpr int THREADS = CONSUMERS + 32;
-constexpr int SHARERS = CLUSTER_M * CLUSTER_N;  // blocks of a cluster that compute tiles side by side
+constexpr unsigned short ALL_RANKS = (1 << CLUSTER_M) - 1;  // a bit for each block of the cluster
 static_assert(BM % A_BOX == 0 && A_BOX % 8 == 0, "whole copies of A, of whole groups of eight rows");
 static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 64 rows and up to 256 columns");
-static_assert(SPLIT <= 1 || SHARERS == 1, "a cluster shares one tile, or loads for tiles side by side");
+static_assert(SPLIT <= 1 || CLUSTER_M == 1, "a cluster shares one tile, or loads for tiles below each other");
 // [/tiles]
 
 // [shares]
@@ -99,12 +85,6 @@ struct Shares {
         return unit < longer ? unit / (piece + 1) : units % takers + (unit - longer) / piece;
     }
 };
-
-// Where along K the `step`-th step of a tile is: with INTERLEAVE, whoever has `piece` steps in a row takes every
-// `pieces`-th. What does not divide stays where it is; any order gives the same sums.
-__device__ __forceinline__ int k_of(int step, int piece, int pieces) {
-    return (INTERLEAVE && step < piece * pieces ? step % piece * pieces + step / piece : step) * BK;
-}
 // [/shares]
 
 // [workspace]
@@ -117,12 +97,7 @@ constexpr int SLICE_BYTES = CONSUMER_WARPS * WARP_SLICE_BYTES;
 static_assert(SLICE_ATOMS % (PANEL_COLS<Out> / 8) == 0, "a slice is whole panels of C");
 #elif SPLIT == 0
 // A block shares at most two tiles: the one that it finishes for others, slot 0, and the one that it begins, slot 1.
-#if REDUCE
-__device__ float4 workspace[BLOCKS * PER_SM][REDUCE == 1 ? 2 : 1][CONSUMER_WARPS][BN / 8][32];
-__device__ unsigned warp_arrivals[BLOCKS * PER_SM][CONSUMER_WARPS];
-#else
 __device__ float workspace[BLOCKS * PER_SM][2][BM][BN];
-#endif
 // Blocks that have put their sums there, then also those that have read; by the first block that shares the tile.
 __device__ unsigned arrivals[BLOCKS * PER_SM];
 constexpr int IN_FLIGHT = 16;  // sums of others that a thread reads at once
@@ -162,8 +137,8 @@ __device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[AT
 extern "C" __global__ void
 #if SPLIT > 1
 __cluster_dims__(SPLIT, 1, 1)
-#elif CLUSTER_M * CLUSTER_N > 1
-__cluster_dims__(SHARERS, 1, 1)
+#elif CLUSTER_M > 1
+__cluster_dims__(CLUSTER_M, 1, 1)
 #endif
     __launch_bounds__(THREADS, PER_SM)
         gemm_wgmma_split(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
@@ -173,25 +148,23 @@ __cluster_dims__(SHARERS, 1, 1)
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int rank = blockIdx.x % SHARERS, cluster_row = rank % CLUSTER_M, cluster_col = rank / CLUSTER_M;
+    const int rank = blockIdx.x % CLUSTER_M;
     const int tile_rows = (M + BM * CLUSTER_M - 1) / (BM * CLUSTER_M);
-    [[maybe_unused]] const int tile_cols = (N + BN * CLUSTER_N - 1) / (BN * CLUSTER_N);
     const int a_rows = min(BM, (M + A_BOX - 1) / A_BOX * A_BOX);  // of a tile of A, that are copied
     const int k_steps = (K + BK - 1) / BK;
-    auto row_of = [&](int tile) { return (tile % tile_rows * CLUSTER_M + cluster_row) * BM; };
-    auto col_of = [&](int tile) { return (tile / tile_rows * CLUSTER_N + cluster_col) * BN; };
+    auto row_of = [&](int tile) { return (tile % tile_rows * CLUSTER_M + rank) * BM; };
+    auto col_of = [&](int tile) { return tile / tile_rows * BN; };
 #if SPLIT > 1
     const int tile_at = blockIdx.x / SPLIT * k_steps, me = blockIdx.x % SPLIT;
     const int begin = tile_at + k_steps * me / SPLIT, end = tile_at + k_steps * (me + 1) / SPLIT;
-    const int piece = max(k_steps / SPLIT, 1), pieces = SPLIT;
     const unsigned sums_landed = empty0 + 8 * STAGES, slices = stage0 + STAGES * STAGE_BYTES;
 #else
     constexpr bool WHOLE = SPLIT == 1;
-    const int taker = blockIdx.x / SHARERS;
-    const Shares shares{tile_rows * tile_cols * (WHOLE ? 1 : k_steps), static_cast<int>(gridDim.x) / SHARERS};
+    const int taker = blockIdx.x / CLUSTER_M;
+    const Shares shares{tile_rows * ((N + BN - 1) / BN) * (WHOLE ? 1 : k_steps),
+                        static_cast<int>(gridDim.x) / CLUSTER_M};
     const int begin = shares.begin(taker) * (WHOLE ? k_steps : 1);
     const int end = shares.begin(taker + 1) * (WHOLE ? k_steps : 1);
-    const int piece = max(shares.units / shares.takers, 1), pieces = WHOLE ? 0 : k_steps / piece;
 #endif
 
     int stage = 0;
@@ -208,53 +181,55 @@ __cluster_dims__(SHARERS, 1, 1)
             tma_prefetch_map(B);
             for (int i = 0; i < STAGES; ++i) {
                 barrier_init(full0 + 8 * i, 1);
-                barrier_init(empty0 + 8 * i, CONSUMER_WARPS * (CLUSTER_M + CLUSTER_N - 1));  // of all it sends to
+                barrier_init(empty0 + 8 * i, CONSUMER_WARPS * CLUSTER_M);
             }
-#if SPLIT > 1
-            barrier_init(sums_landed, 1);
-            const int warps = min(CONSUMER_WARPS, (M - row_of(blockIdx.x / SPLIT) + 15) / 16);  // with rows inside C
-            barrier_expect(sums_landed, (SPLIT - 1) * warps * WARP_SLICE_BYTES);
-#endif
             barrier_init_fence();
         }
         __syncwarp();
         named_barrier_arrive(2, THREADS);  // the others wait for the barriers; this warp can begin
-        if (SPLIT > 1 || SHARERS > 1) cluster_arrive();
-        if (SHARERS > 1) cluster_wait();
+        if (CLUSTER_M > 1) cluster_arrive(), cluster_wait();
         if (lane == 0) {
             wait_for_last_kernel();
-            unsigned short same_row = 0, same_col = 0;  // a bit for each block that needs this tile of A, of B
-            for (int n = 0; n < CLUSTER_N; ++n) same_row |= 1 << (n * CLUSTER_M + cluster_row);
-            for (int m = 0; m < CLUSTER_M; ++m) same_col |= 1 << (cluster_col * CLUSTER_M + m);
+#if TOGETHER == 1
+            for (int step = begin; step < end; ++step, next_stage()) {
+                const int tile = step / k_steps, row = row_of(tile), col = col_of(tile);
+                const int k = step % k_steps * BK;
+                const unsigned a_tile = stage0 + stage * STAGE_BYTES, b_tile = a_tile + A_BYTES;
+                const unsigned full = full0 + 8 * stage;
+                barrier_wait(empty0 + 8 * stage, phase ^ 1);  // the first time round this returns at once
+                barrier_expect(full, STAGE_BYTES - (BM - a_rows) * ROW_BYTES);
+#pragma unroll
+                for (int panel = rank; panel < BN / PANEL_N; panel += CLUSTER_M)
+                    tma_load_shared<CLUSTER_M>(b_tile + panel * PANEL_BYTES, B, col + panel * PANEL_N, k, full,
+                                               ALL_RANKS);
+                for (int r = 0; r < a_rows; r += A_BOX) tma_load(a_tile + r * ROW_BYTES, A, k, row + r, full);
+            }
+#else
             for (int step = begin; step < end;) {
                 const int tile = step / k_steps, row = row_of(tile), col = col_of(tile), first = step % k_steps;
                 const int together = min(TOGETHER, min(end - step, k_steps - first));
                 unsigned stages[TOGETHER], full[TOGETHER];
-                int k[TOGETHER];
 #pragma unroll
                 for (int i = 0; i < TOGETHER; ++i) {
                     if (i >= together) break;
                     stages[i] = stage0 + stage * STAGE_BYTES;
                     full[i] = full0 + 8 * stage;
-                    k[i] = k_of(first + i, piece, pieces);
-                    barrier_wait(empty0 + 8 * stage, phase ^ 1);  // the first time round this returns at once
+                    barrier_wait(empty0 + 8 * stage, phase ^ 1);
                     barrier_expect(full[i], STAGE_BYTES - (BM - a_rows) * ROW_BYTES);
                     next_stage();
 #pragma unroll
-                    for (int panel = cluster_row; panel < BN / PANEL_N; panel += CLUSTER_M)
+                    for (int panel = rank; panel < BN / PANEL_N; panel += CLUSTER_M)
                         tma_load_shared<CLUSTER_M>(stages[i] + A_BYTES + panel * PANEL_BYTES, B, col + panel * PANEL_N,
-                                                   k[i], full[i], same_col);
+                                                   (first + i) * BK, full[i], ALL_RANKS);
                 }
-                for (int r = cluster_col * A_BOX; r < a_rows; r += CLUSTER_N * A_BOX)
+                for (int r = 0; r < a_rows; r += A_BOX)
 #pragma unroll
                     for (int i = 0; i < TOGETHER; ++i)
-                        if (i < together)
-                            tma_load_shared<CLUSTER_N>(stages[i] + r * ROW_BYTES, A, k[i], row + r, full[i], same_row);
+                        if (i < together) tma_load(stages[i] + r * ROW_BYTES, A, (first + i) * BK, row + r, full[i]);
                 step += together;
             }
+#endif
         }
-        __syncwarp();
-        if (SPLIT > 1) cluster_wait();
         return;
         // [/producer]
     }
@@ -268,14 +243,23 @@ __cluster_dims__(SHARERS, 1, 1)
     }
     // [/zeros]
 
+#if SPLIT > 1
+    if (threadIdx.x == 0) {
+        const int warps = min(CONSUMER_WARPS, (M - row_of(blockIdx.x / SPLIT) + 15) / 16);  // with rows inside C
+        barrier_init(sums_landed, 1);
+        barrier_expect(sums_landed, (SPLIT - 1) * warps * WARP_SLICE_BYTES);
+        barrier_init_fence();
+    }
+    __syncwarp();
+#endif
     named_barrier(2, THREADS);
-    if (SPLIT > 1 || SHARERS > 1) cluster_arrive();
-    if (SHARERS > 1) cluster_wait();
+    // With SPLIT the loading warps take no part: to have ended counts as to have arrived.
+    if (SPLIT > 1 || CLUSTER_M > 1) cluster_arrive();
+    if (CLUSTER_M > 1) cluster_wait();
     wait_for_last_kernel();
-    const bool sender = lane < SHARERS && (lane % CLUSTER_M == cluster_row || lane / CLUSTER_M == cluster_col);
-    auto release = [&](int stage) {  // one lane for each block that sends to this one
-        if (SHARERS == 1 && lane == 0) barrier_arrive(empty0 + 8 * stage);
-        if (SHARERS > 1 && sender) barrier_arrive_at(empty0 + 8 * stage, lane);
+    auto release = [&](int stage) {  // a lane for each block that sends to this one
+        if (CLUSTER_M == 1 && lane == 0) barrier_arrive(empty0 + 8 * stage);
+        if (CLUSTER_M > 1 && lane < CLUSTER_M) barrier_arrive_at(empty0 + 8 * stage, lane);
     };
     const unsigned staging = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
     int step = begin, turn = 0;
@@ -320,35 +304,6 @@ __cluster_dims__(SHARERS, 1, 1)
         cluster_wait();  // all blocks of the cluster have started, and made their barriers
         const bool inside = row + warp * 16 < M;
         const unsigned warp_slice = slices + warp * WARP_SLICE_BYTES + lane * 16;
-#if NOTHING
-        if (beta < 1e30f) break;
-#endif
-#if SEND == 2
-        const unsigned mine = stage0 + warp * (SPLIT - 1) * WARP_SLICE_BYTES;
-        static_assert(CONSUMER_WARPS * (SPLIT - 1) * WARP_SLICE_BYTES <= STAGES * STAGE_BYTES);
-        named_barrier(1, CONSUMERS);  // nobody multiplies from the stages any more
-        if (inside) {
-#pragma unroll
-            for (int slice = 0; slice < SPLIT; ++slice)
-#pragma unroll
-                for (int n = 0; n < SLICE_ATOMS; ++n)
-                    if (slice != me) {
-                        const float(&v)[4] = acc[slice * SLICE_ATOMS + n];
-                        asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(
-                                         mine + (slice - (slice > me)) * WARP_SLICE_BYTES + n * 512 + lane * 16),
-                                     "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3])
-                                     : "memory");
-                    }
-            async_fence();
-            __syncwarp();
-            if (lane == 0)
-                for (int slice = 0; slice < SPLIT; ++slice)
-                    if (slice != me)
-                        bulk_send(slices + warp * WARP_SLICE_BYTES + (me - (me > slice)) * SLICE_BYTES,
-                                  mine + (slice - (slice > me)) * WARP_SLICE_BYTES, WARP_SLICE_BYTES, sums_landed, slice);
-            __syncwarp();
-        }
-#else
 #pragma unroll
         for (int slice = 0; slice < SPLIT; ++slice)
 #pragma unroll
@@ -356,7 +311,6 @@ __cluster_dims__(SHARERS, 1, 1)
                 if (inside && slice != me)
                     store4_async(warp_slice + (me - (me > slice)) * SLICE_BYTES + n * 512, acc[slice * SLICE_ATOMS + n],
                                  sums_landed, slice);
-#endif
         // [/send]
 
         // [receive]
@@ -385,46 +339,6 @@ __cluster_dims__(SHARERS, 1, 1)
         // [/receive]
 #elif SPLIT == 0
         // [put]
-#if NOTHING
-        if (beta < 1e30f) continue;
-#endif
-#if REDUCE
-        const int slot = shares.owner(tile_begin) * SHARERS + rank;
-        const int warp_row = row + warp * 16;
-        if (warp_row >= M) continue;
-#if REDUCE == 1
-        float4(*sums)[32] = workspace[blockIdx.x][from == tile_begin][warp];
-#pragma unroll
-        for (int n = 0; n < BN / 8; ++n) sums[n][lane] = make_float4(acc[n][0], acc[n][1], acc[n][2], acc[n][3]);
-        __syncwarp();
-        if (lane == 0) {
-            __threadfence();
-            atomicAdd(&warp_arrivals[slot][warp], 1);
-        }
-#else
-        float4(*sums)[32] = workspace[slot][0][warp];
-        const int peers = shares.owner(tile_end - 1) - shares.owner(tile_begin) + 1;
-#pragma unroll
-        for (int n = 0; n < BN / 8; ++n) add4_global(&sums[n][lane], acc[n]);
-        __threadfence();
-        __syncwarp();
-        unsigned before = 0;
-        if (lane == 0) before = atomicAdd(&warp_arrivals[slot][warp], 1);
-        if (__shfl_sync(~0u, before, 0) != peers - 1) continue;
-        __threadfence();
-#pragma unroll
-        for (int n = 0; n < BN / 8; ++n) {
-            const float4 v = __ldcg(&sums[n][lane]);
-            acc[n][0] = v.x, acc[n][1] = v.y, acc[n][2] = v.z, acc[n][3] = v.w;
-        }
-#pragma unroll
-        for (int n = 0; n < BN / 8; ++n) sums[n][lane] = make_float4(0, 0, 0, 0);
-        if (lane == 0) warp_arrivals[slot][warp] = 0;
-#pragma unroll
-        for (int panel = 0; panel < BN / PANEL_COLS<Out>; ++panel)
-            store_rows(staging + turn++ % BUFFERS * PANEL_OUT_BYTES, acc, panel, C, M, N, warp_row, col, alpha, beta);
-#endif
-#else
         float* sums = workspace[blockIdx.x][from == tile_begin][0];
 #pragma unroll
         for (int n = 0; n < BN / 8; ++n)
@@ -437,57 +351,20 @@ __cluster_dims__(SHARERS, 1, 1)
         named_barrier(1, CONSUMERS);
         if (threadIdx.x == 0) {
             __threadfence();
-            atomicAdd(&arrivals[shares.owner(tile_begin) * SHARERS + rank], 1);
+            atomicAdd(&arrivals[shares.owner(tile_begin) * CLUSTER_M + rank], 1);
         }
-#endif
         // [/put]
 #endif
     } while (step < end);
 
-#if SPLIT == 0 && REDUCE < 2
+#if SPLIT == 0
     // [reduce]
-    const int last_tile = NOTHING && beta < 1e30f ? -1 : max(begin, end - 1) / k_steps;
+    const int last_tile = max(begin, end - 1) / k_steps;
     for (int tile = begin / k_steps; tile <= last_tile; tile = max(tile + 1, last_tile)) {
         const int first = shares.owner(tile * k_steps);
         const int peers = shares.owner((tile + 1) * k_steps - 1) - first + 1, me = taker - first;
         if (peers == 1) continue;
-#if REDUCE == 1
-        const int row = row_of(tile) + warp * 16, col = col_of(tile);
-        if (row >= M) continue;
-        unsigned* const arrived = &warp_arrivals[first * SHARERS + rank][warp];
-        if (lane == 0)
-            while (load_acquire(arrived) < peers) continue;
-        __syncwarp();
-        constexpr int FOURS = BN / 8 * 32;
-        const int half = lane / 16, last = FOURS * (me + 1) / peers;
-        for (int at = FOURS * me / peers; at < last; at += 16) {
-            const int i = at + lane % 16, n = i / 32, who = i % 32;
-            const bool here = i < last;
-            float4 sum = make_float4(0, 0, 0, 0);
-            if (here) {
-#pragma unroll IN_FLIGHT
-                for (int peer = half; peer < peers; peer += 2) {
-                    const float4 v = __ldcg(&workspace[(first + peer) * SHARERS + rank][peer == 0][warp][n][who]);
-                    sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
-                }
-            }
-            sum.x += __shfl_xor_sync(~0u, sum.x, 16), sum.y += __shfl_xor_sync(~0u, sum.y, 16);
-            sum.z += __shfl_xor_sync(~0u, sum.z, 16), sum.w += __shfl_xor_sync(~0u, sum.w, 16);
-            // of the four, each half of the warp stores two neighbours
-            const int r = row + who / 4 + 8 * half, c = col + n * 8 + who % 4 * 2;
-            if (!here || r >= M || c >= N) continue;
-            float x = alpha * (half ? sum.z : sum.x), y = alpha * (half ? sum.w : sum.y);
-            Out* target = C + static_cast<long long>(r) * N + c;
-            if (beta != 0.0f) {
-                x += beta * static_cast<float>(target[0]);
-                y += beta * static_cast<float>(target[1]);
-            }
-            target[0] = static_cast<Out>(x), target[1] = static_cast<Out>(y);
-        }
-        __syncwarp();
-        if (lane == 0 && atomicAdd(arrived, 1) == 2 * peers - 1) atomicExch(arrived, 0);
-#else
-        unsigned* const arrived = &arrivals[first * SHARERS + rank];
+        unsigned* const arrived = &arrivals[first * CLUSTER_M + rank];
         if (threadIdx.x == 0)
             while (load_acquire(arrived) < peers) continue;
         __syncwarp();
@@ -503,8 +380,8 @@ __cluster_dims__(SHARERS, 1, 1)
             if (here) {
 #pragma unroll IN_FLIGHT
                 for (int peer = half; peer < peers; peer += 2) {
-                    const float4 v = __ldcg(
-                        reinterpret_cast<const float4*>(&workspace[(first + peer) * SHARERS + rank][peer == 0][r][c]));
+                    const float4 v = __ldcg(reinterpret_cast<const float4*>(
+                        &workspace[(first + peer) * CLUSTER_M + rank][peer == 0][r][c]));
                     sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
                 }
             }
@@ -525,11 +402,10 @@ __cluster_dims__(SHARERS, 1, 1)
         __syncwarp();
         named_barrier(1, CONSUMERS);  // the last one to have read leaves everything as it was
         if (threadIdx.x == 0 && atomicAdd(arrived, 1) == 2 * peers - 1) atomicExch(arrived, 0);
-#endif
     }
     // [/reduce]
 #endif
-    if (SHARERS > 1) {  // a block must not end while others arrive at its barriers
+    if (CLUSTER_M > 1) {  // a block must not end while others arrive at its barriers
         __syncwarp();
         cluster_sync();
     }

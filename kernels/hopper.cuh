@@ -325,51 +325,6 @@ __device__ __forceinline__ void cluster_exchange() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The two halves of cluster_sync, for what can be done in between.
-__device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
-// Four floats to the place that `shared` has in block `rank`; their 16 bytes count at its `barrier` when they have
-// landed. 9.7.9.12: st.async.
-__device__ __forceinline__ void store4_async(unsigned shared, const float (&v)[4], unsigned barrier, unsigned rank) {
-    unsigned remote, remote_barrier;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote_barrier) : "r"(barrier), "r"(rank));
-    asm volatile(
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(remote),
-        "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "r"(remote_barrier)
-        : "memory");
-}
-
-// `bytes` of shared memory at `from` to the place `to` in block `rank`; they count at its `barrier`. cp.async.bulk.
-__device__ __forceinline__ void bulk_send(unsigned to, unsigned from, int bytes, unsigned barrier, unsigned rank) {
-    unsigned remote, remote_barrier;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(to), "r"(rank));
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote_barrier) : "r"(barrier), "r"(rank));
-    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     remote),
-                 "r"(from), "r"(bytes), "r"(remote_barrier)
-                 : "memory");
-}
-
-// Add four floats to those in memory. red.
-__device__ __forceinline__ void add4_global(float4* where, const float (&v)[4]) {
-    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(where), "f"(v[0]), "f"(v[1]), "f"(v[2]),
-                 "f"(v[3])
-                 : "memory");
-}
-
-__device__ __forceinline__ float4 load4_shared(unsigned shared) {  // 9.7.9.8: ld.shared
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(shared)
-                 : "memory");
-    return v;
-}
-
 // Four floats at the place `shared` has in block `rank`. 9.7.9.23: mapa; 9.7.9.8: ld.shared::cluster.
 __device__ __forceinline__ float4 load4_from(unsigned shared, unsigned rank) {
     unsigned remote;

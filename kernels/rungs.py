@@ -410,6 +410,18 @@ def split_shared(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> int:
     return 128 * (BM + BN) * STAGES + sums
 
 
+def split_is_worth_trying(
+    *, BM: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, TOGETHER: int, **macros: int
+) -> bool:
+    """What can win somewhere: two blocks on a multiprocessor where a tile takes few k-steps, shared columns of B where K is deep."""
+    if A_BOX != BM and (A_BOX != 16 or BM != 64):
+        return False
+    if CLUSTER_M * TOGETHER > 1 and (SPLIT or BM != 128 or PER_SM > 1 or STAGES <= TOGETHER):
+        return False
+    fits = split_shared(BM=BM, STAGES=STAGES, SPLIT=SPLIT, **macros) * PER_SM <= HOPPER_SHARED
+    return fits and (STAGES == 2) == (PER_SM == 2) and (PER_SM == 1 or SPLIT == 1)
+
+
 def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int:
     """Bytes of an element of A or B of wgmma_fp8."""
     return 4 if TF32_INPUT else 2 if BF16_INPUT else 1
@@ -417,14 +429,13 @@ def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int
 
 def split_grid(
     M: int, N: int, K: int, *, BM: int, BN: int, SPLIT: int, BLOCKS: int, PER_SM: int,
-    CLUSTER_M: int, CLUSTER_N: int, **_: int,
+    CLUSTER_M: int, **_: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Blocks of wgmma_split: SPLIT per tile; where no tile is shared, or any, as many as run at a time and have work."""
-    tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N)
+    tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN)
     if SPLIT > 1:
         return tiles * SPLIT, 1, 1
-    size = CLUSTER_M * CLUSTER_N
-    return min(BLOCKS * PER_SM // size, tiles if SPLIT else tiles * ceil_div(K, 64)) * size, 1, 1
+    return min(BLOCKS * PER_SM // CLUSTER_M, tiles if SPLIT else tiles * ceil_div(K, 64)) * CLUSTER_M, 1, 1
 
 
 LADDER = (
@@ -732,15 +743,15 @@ LADDER = (
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (3, 4, 6), "BUFFERS": (2, 4), "GROUP": (4, 8), "HELD": (0, 4),
-               "CLUSTER_M": (1, 2), "CLUSTER_N": (1, 2)},
+               "CLUSTER_M": (1, 2)},
         late=("GROUP", "HELD"),
         valid=lambda **macros: persistent_shared(**macros) <= HOPPER_SHARED,
     ),
     Rung(
         "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
         inputs="float16",
-        macros={"BM": 128, "BN": 128, "STAGES": 6, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
-                "CLUSTER_M": 1, "CLUSTER_N": 1, "INTERLEAVE": 0, "TOGETHER": 1, "SEND": 1, "REDUCE": 0, "NOTHING": 0,
+        macros={"BM": 128, "BN": 128, "STAGES": 5, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
+                "CLUSTER_M": 1, "TOGETHER": 1,
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **WGMMA_TILES,
@@ -748,9 +759,8 @@ LADDER = (
             "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
             "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
             "slices of whole panels of C (128 bytes), where SPLIT is above 1": slices_are_panels,
-            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, CLUSTER_N, **_: (
-                SPLIT < 2 or CLUSTER_M * CLUSTER_N == 1
-            ),
+            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, **_: SPLIT < 2 or CLUSTER_M == 1,
+            "fewer k-steps together than stages": lambda STAGES, TOGETHER, **_: 0 < TOGETHER < STAGES,
         },
         threads=lambda BM, **_: BM // 64 * 128 + 32,
         shared=split_shared,
@@ -759,12 +769,9 @@ LADDER = (
         alignment=8,
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
-        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4),
-               "A_BOX": (16, 64, 128)},
-        valid=lambda BM, BN, **m: (
-            BM * BN <= 128 * 256 and boxes_fill_tile(BM=BM, **m) and slices_are_panels(BN=BN, **m)
-            and split_shared(BM=BM, BN=BN, **m) <= HOPPER_SHARED
-        ),
+        space={"BM": (64, 128), "STAGES": (2, 4, 5, 6), "SPLIT": (0, 1, 2), "A_BOX": (16, 64, 128), "PER_SM": (1, 2),
+               "CLUSTER_M": (1, 2), "TOGETHER": (1, 3)},
+        valid=lambda **macros: split_is_worth_trying(**macros),
     ),
     Rung(
         "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",
