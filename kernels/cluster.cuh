@@ -1,4 +1,4 @@
-// What blocks of a cluster send one another, beside hopper.cuh. Sections are of PTX ISA 8.5.
+// What blocks of a cluster send one another, beside what hopper.cuh has. Section numbers are those of the PTX ISA 9.
 #pragma once
 #include "hopper.cuh"
 

@@ -412,8 +412,10 @@ def split_shared(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> int:
 
 def split_is_worth_trying(
     *, BM: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, TOGETHER: int, **macros: int
-) -> bool:
-    """What can win somewhere: two blocks on a multiprocessor where a tile takes few k-steps, shared columns of B where K is deep."""
+) -> bool:  # fmt: skip
+    """Whether this can win somewhere: two blocks on a multiprocessor where tiles take few k-steps, clusters of tiles
+    and copies of several k-steps where K is deep.
+    """
     if A_BOX != BM and (A_BOX != 16 or BM != 64):
         return False
     if CLUSTER_M * TOGETHER > 1 and (SPLIT or BM != 128 or PER_SM > 1 or STAGES <= TOGETHER):
@@ -435,7 +437,8 @@ def split_grid(
     tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN)
     if SPLIT > 1:
         return tiles * SPLIT, 1, 1
-    return min(BLOCKS * PER_SM // CLUSTER_M, tiles if SPLIT else tiles * ceil_div(K, 64)) * CLUSTER_M, 1, 1
+    clusters = min(BLOCKS * PER_SM // CLUSTER_M, tiles if SPLIT else tiles * ceil_div(K, 64))
+    return clusters * CLUSTER_M, 1, 1
 
 
 LADDER = (
@@ -745,7 +748,11 @@ LADDER = (
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (3, 4, 6), "BUFFERS": (2, 4), "GROUP": (4, 8), "HELD": (0, 4),
                "CLUSTER_M": (1, 2)},
         late=("GROUP", "HELD"),
-        valid=lambda **macros: persistent_shared(**macros) <= HOPPER_SHARED,
+        valid=lambda **macros: (
+            persistent_shared(**macros) <= HOPPER_SHARED
+            # 64 rows only where there is too little for the GPU
+            and (macros["BM"] == 128 or (macros["BN"] == 128 and macros["STAGES"] == 6 and not macros["HELD"]))
+        ),
     ),
     Rung(
         "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
