@@ -45,6 +45,11 @@ TOOLS = {
         "timing",
         "tuned",
         "warp_ablation",
+        "climb",
+        "few_bits",
+        "one_type",
+        "odd_shapes",
+        "trials",
     ),
 }
 FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")

@@ -125,6 +125,17 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "profile_terms.traffic(",
         "profile_terms.clock_table(",
     ],
+    "23_the_whole_machine": [
+        'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 4096)',
+        'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 8192)',
+    ],
+    "24_shapes_that_are_not_square": [
+        'one_type.shapes(odd_shapes.SHAPES[:-1], ["wgmma_persistent", "wgmma_split"])',
+    ],
+    "25_fewer_bits": [
+        'one_type.compare(["wgmma_fp8"], 8192, inputs="float8_e4m3fn", output="bfloat16")',
+        'one_type.compare(["wgmma_fp8"], 8192, inputs="tf32", output="float32")',
+    ],
     "26_the_ladder": [
         "timing.ladder()",
     ],

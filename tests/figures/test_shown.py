@@ -55,6 +55,8 @@ OTHERS = {
     "CoreMatrixExplorer": figures.CoreMatrixExplorer,
     "BarrierExplorer": figures.BarrierExplorer,
     "RolesExplorer": figures.RolesExplorer,
+    "WaveExplorer": figures.WaveExplorer,
+    "RasterExplorer": figures.RasterExplorer,
     "Choice": lambda: figures.Choice(
         {0: figures.bars({"a": 1}), 1: figures.bars({"b": 1})}, "n", "Two"
     ),
