@@ -132,7 +132,7 @@ def show_copies(counted: Mapping[str, memory.Traffic], title: str = ""):
             f"{row.wavefronts:,}",
             f"{row.sectors / row.instructions:g}",
             f"{row.wavefronts / row.instructions:g}",
-        ]  # fmt: skip
+        ]
         for name, row in counted.items()
     ]
     heads = {

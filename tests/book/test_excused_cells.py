@@ -154,6 +154,24 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'tensor_rungs.show_limits("mma_sync", "mma_tiled", conflicts=True)',
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',
     ],
+    "27_one_template_argument": [
+        "published.show_times(",
+    ],
+    "28_slower_by_specialising": [
+        "published.show_times(",
+    ],
+    "29_an_asynchronous_copy_that_is_not": [
+        'published.show_times(*names, title="One kernel, four widths of a copy")',
+    ],
+    "30_two_tilings_and_a_clock": [
+        "published.show_times(",
+        "published.show_times(",
+        "published.show_managed(",
+        'published.show_cpu("The order of the loops is worth more than eight threads")',
+    ],
+    "31_a_right_program_with_wrong_results": [
+        'published.show_wrong(title="Outputs that are wrong, in three launches of each")',
+    ],
     "appendix_emulator": [
         "faithful.counted()",
         "faithful.differences()",
