@@ -1,8 +1,11 @@
 """Sphinx extension: what the build adds to chapters: the reading time, and the page of all takeaways.
 
 `{all-takeaways}` stands where every chapter's takeaways box is to be repeated, under the chapter's title.
+
+A table's empty corner is written as an ordinary cell: an empty heading is one that a screen reader announces, and does not say.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -58,7 +61,16 @@ class AllTakeaways(Directive):
         return found
 
 
+EMPTY_HEADING = re.compile(r"<th([^>]*)>(\s*(?:<p>\s*</p>)?\s*)</th>")
+
+
+def corners(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    if "body" in context:
+        context["body"] = EMPTY_HEADING.sub(r"<td\1>\2</td>", context["body"])
+
+
 def setup(app: Sphinx) -> dict:
     app.add_directive("all-takeaways", AllTakeaways)
     app.connect("doctree-read", state_the_time)
+    app.connect("html-page-context", corners)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

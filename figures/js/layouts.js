@@ -82,6 +82,7 @@ const explorer = {
     controls.chosen = controls.values.case;
     if (!first) controls.set("layout", data.layouts[controls.chosen]);
   },
+  play: "i",
   model: (p) => {
     let layout;
     try {
