@@ -31,6 +31,7 @@ TOOLS = {
         "measured",
         "memory",
     ),
+    *("equal_tiles", "l2", "profile_terms", "schedule"),
     *(
         "reports",
         "search",
@@ -42,8 +43,15 @@ TOOLS = {
         "thread_work",
         "timed",
         "timing",
+        "triton_ptx",
         "tuned",
+        "use",
         "warp_ablation",
+        "climb",
+        "few_bits",
+        "one_type",
+        "odd_shapes",
+        "trials",
     ),
 }
 FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")

@@ -9,6 +9,9 @@ INPUTS = {
     "float32": "FP32",
     "tf32": "TF32",
     "float16": "FP16",
+    "bfloat16": "BF16",
+    "float8_e4m3fn": "FP8",
+    "int8": "INT8",
 }  # how a page names a rung's number format
 
 

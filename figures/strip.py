@@ -13,6 +13,7 @@ from figures.drawing import WIDTH, Canvas, Drawing, text_width
 __all__ = ["ladder_strip"]
 
 _NAMES = {"float32": "float32", "tf32": "TF32", "float16": "float16"}
+_NAMES |= {"bfloat16": "bfloat16", "float8_e4m3fn": "e4m3", "int8": "int8"}
 
 
 def ladder_strip(

@@ -167,7 +167,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         if (k0 + BK < K) fetch();  // the next tile is on its way ...
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            if (k == BK - 2) stage();  // ... and goes into the other buffer, which nobody has read since the last barrier
+            if (k == BK - 2)
+                stage();  // ... and goes into the other buffer, which nobody has read since the last barrier
             if (k == BK - 1) swap_buffers();
             step(k);
         }

@@ -141,7 +141,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         const unsigned staging = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
         const auto a0 = wgmma_descriptor(stage0 + warp / 4 * 64 * ROW_BYTES);
         const auto b0 = wgmma_descriptor(stage0 + A_BYTES);
-        auto multiply = [&](auto& sums, bool add) {  // one stage; `add`: to what is there
+        auto multiply = [&](Sum(&sums)[BN / 8][4], bool add) {  // one stage; `add`: to what is there
             const unsigned long long here = stage * STAGE_BYTES >> 4;
             wgmma_fence();
 #pragma unroll

@@ -36,6 +36,7 @@ SAMPLES = 24
 SUSTAIN_S = 2.0
 PROBES = 16
 L2_BYTES = 60 << 20
+BYTES = {"float8_e4m3fn": 1, "int8": 1, "float16": 2, "bfloat16": 2, "tf32": 4, "float32": 4}
 TOLERANCE = {"float32": 2e-6, "float16": 6e-4, "bfloat16": 5e-3}  # of |C|: one rounding
 # Of (|A||B|)_ij, the sums' own: tf32 operands are rounded, 8-bit products lose bits in the tensor core.
 SUMS_TOLERANCE = {"tf32": 1e-3, "float8_e4m3fn": 1e-3}
@@ -64,6 +65,9 @@ def pack(folder: Path, jobs_file: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.cubin"):
         old.unlink()
+
+    for job in json.loads(jobs_file.read_text()):
+        check_rows(job, find(job["rung"]))
 
     def compile_one(numbered):
         index, job = numbered
@@ -130,6 +134,25 @@ def pack(folder: Path, jobs_file: Path) -> None:
         (described, "tensor_map.py"),
     ):
         shutil.copy(source, folder / name)
+
+
+def check_rows(job: dict, rung) -> None:
+    """Refuse sizes whose rows TMA cannot copy."""
+    types = rung.types(rung.resolve(job.get("macros")))
+    if not rung.boxes:
+        return
+    for size in itertools.chain(
+        *(job.get(kind, ()) for kind in ("check", "time", "sustain", "once"))
+    ):
+        _, N, K = size
+        for matrix, name, extent in (("A", "K", K), ("B", "N", N))[
+            : 1 if rung.b_major == "K" else 2
+        ]:
+            if extent * (item := BYTES[types.inputs]) % 16:
+                raise ValueError(
+                    f"{label(job)}, {'x'.join(map(str, size))}: a row of {matrix} is {extent} elements of {item} bytes; "
+                    f"TMA copies rows of whole 16 bytes, so {name} must be a multiple of {16 // item}"
+                )
 
 
 def label(job: dict) -> str:

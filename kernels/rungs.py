@@ -399,9 +399,29 @@ def boxes_fill_tile(*, BM: int, A_BOX: int, **_: int) -> bool:
     return divides(A_BOX, BM) and divides(8, A_BOX)
 
 
-def stages_hold_sums(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> bool:
-    """Whether the blocks of a cluster can put a tile's sums where their stages were."""
-    return SPLIT < 2 or BM * (BN + 8) * 4 <= 128 * (BM + BN) * STAGES
+def slices_are_panels(*, BN: int, SPLIT: int, HALF_OUTPUT: int, BF16_OUTPUT: int, **_: int) -> bool:
+    """Whether the part of a tile that a block of a cluster finishes is stored in rows of 128 bytes."""
+    return SPLIT < 2 or divides(SPLIT * (64 if HALF_OUTPUT or BF16_OUTPUT else 32), BN)
+
+
+def split_shared(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> int:
+    """Bytes of shared memory of wgmma_split: the stages, then what other blocks send, or panels of C."""
+    sums = BM * (BN // SPLIT) * (SPLIT - 1) * FLOAT if SPLIT > 1 else 2 * STORE_BYTES * (BM // 16)
+    return 128 * (BM + BN) * STAGES + sums
+
+
+def split_is_worth_trying(
+    *, BM: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, TOGETHER: int, **macros: int
+) -> bool:  # fmt: skip
+    """Whether this can win somewhere: two blocks on a multiprocessor where tiles take few k-steps, clusters of tiles
+    and copies of several k-steps where K is deep.
+    """
+    if A_BOX != BM and (A_BOX != 16 or BM != 64):
+        return False
+    if CLUSTER_M * TOGETHER > 1 and (SPLIT or BM != 128 or PER_SM > 1 or STAGES <= TOGETHER):
+        return False
+    fits = split_shared(BM=BM, STAGES=STAGES, SPLIT=SPLIT, **macros) * PER_SM <= HOPPER_SHARED
+    return fits and (STAGES == 2) == (PER_SM == 2) and (PER_SM == 1 or SPLIT == 1)
 
 
 def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int:
@@ -410,13 +430,15 @@ def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int
 
 
 def split_grid(
-    M: int, N: int, K: int, *, BM: int, BN: int, SPLIT: int, BLOCKS: int, PER_SM: int, **_: int
-) -> tuple[int, int, int]:
+    M: int, N: int, K: int, *, BM: int, BN: int, SPLIT: int, BLOCKS: int, PER_SM: int,
+    CLUSTER_M: int, **_: int,
+) -> tuple[int, int, int]:  # fmt: skip
     """Blocks of wgmma_split: SPLIT per tile; where no tile is shared, or any, as many as run at a time and have work."""
-    tiles = ceil_div(M, BM) * ceil_div(N, BN)
+    tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN)
     if SPLIT > 1:
         return tiles * SPLIT, 1, 1
-    return min(BLOCKS * PER_SM, tiles if SPLIT else tiles * ceil_div(K, 64)), 1, 1
+    clusters = min(BLOCKS * PER_SM // CLUSTER_M, tiles if SPLIT else tiles * ceil_div(K, 64))
+    return clusters * CLUSTER_M, 1, 1
 
 
 LADDER = (
@@ -724,34 +746,39 @@ LADDER = (
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (3, 4, 6), "BUFFERS": (2, 4), "GROUP": (4, 8), "HELD": (0, 4),
-               "CLUSTER_M": (1, 2), "CLUSTER_N": (1, 2)},
+               "CLUSTER_M": (1, 2)},
         late=("GROUP", "HELD"),
-        valid=lambda **macros: persistent_shared(**macros) <= HOPPER_SHARED,
+        valid=lambda **macros: (
+            persistent_shared(**macros) <= HOPPER_SHARED
+            # 64 rows only where there is too little for the GPU
+            and (macros["BM"] == 128 or (macros["BN"] == 128 and macros["STAGES"] == 6 and not macros["HELD"]))
+        ),
     ),
     Rung(
         "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
         inputs="float16",
-        macros={"BM": 128, "BN": 128, "STAGES": 6, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
+        macros={"BM": 128, "BN": 128, "STAGES": 5, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
+                "CLUSTER_M": 1, "TOGETHER": 1,
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **WGMMA_TILES,
             **TWO_STAGES,
             "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
             "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
-            "stages that hold a tile's sums, where SPLIT is above 1": stages_hold_sums,
+            "slices of whole panels of C (128 bytes), where SPLIT is above 1": slices_are_panels,
+            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, **_: SPLIT < 2 or CLUSTER_M == 1,
+            "fewer k-steps together than stages": lambda STAGES, TOGETHER, **_: 0 < TOGETHER < STAGES,
         },
         threads=lambda BM, **_: BM // 64 * 128 + 32,
-        shared=lambda BM, BN, STAGES, SPLIT, **_: 128 * (BM + BN) * STAGES + 2 * STORE_BYTES * (BM // 16) * (SPLIT < 2),
+        shared=split_shared,
         grid=split_grid,
         boxes=lambda A_BOX, **_: {"A": (A_BOX, 64), "B": (64, 64)},
         alignment=8,
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
-        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "STAGES": (2, 3, 4, 6, 8), "SPLIT": (0, 1, 2, 4),
-               "A_BOX": (16, 64, 128)},
-        valid=lambda BM, BN, **m: (
-            BM * BN <= 128 * 256 and boxes_fill_tile(BM=BM, **m) and stages_hold_sums(BM=BM, BN=BN, **m)
-        ),
+        space={"BM": (64, 128), "STAGES": (2, 4, 5, 6), "SPLIT": (0, 1, 2), "A_BOX": (16, 64, 128), "PER_SM": (1, 2),
+               "CLUSTER_M": (1, 2), "TOGETHER": (1, 3)},
+        valid=lambda **macros: split_is_worth_trying(**macros),
     ),
     Rung(
         "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",

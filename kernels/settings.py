@@ -27,6 +27,8 @@ from .rungs import FOLDER, STATIC_RESERVE, Rung, Types, find
 FILE = FOLDER.parent / "results" / "settings.json"
 GENERATIONS = (75, 80, 86, 90, 100)  # the first architecture of each; 89 is of 86, 120 of 100
 CLASSES = (1024, 2048, 4096, 8192)
+# Shapes that fill no GPU, and that a class would not speak for: each is a class of its own.
+SHAPES = ("16x8192x8192", "64x8192x8192", "128x8192x8192", "256x256x65536", "4096x4096x128")
 SKINNY = 8  # C is skinny when one of its sides is this many times less than the greatest of M, N, K
 NUMBER_FORMATS = {"inputs", "accumulator", "output"}
 BOOK_ARCH = 90  # of the GPU that the book's pages show
@@ -80,12 +82,17 @@ def generation(arch: int | str) -> int:
 
 
 def size_class(size: Size) -> str:
-    """The class of an M x N x K product: "4096", or "4096 skinny".
+    """The class of an M x N x K product: "4096", or "4096 skinny", or one of `SHAPES`.
 
     Of a square-like product it is the class nearest to the geometric mean of M, N and K; of a skinny
     one, whose C has few tiles for its work, the nearest to the greatest of them.
     """
-    M, N, K = _triple(size)
+    size = _triple(size)
+    exactly = "x".join(map(str, size))
+    return exactly if exactly in SHAPES else _like(*size)
+
+
+def _like(M: int, N: int, K: int) -> str:
     longest = max(M, N, K)
     skinny = min(M, N) * SKINNY <= longest
     extent = math.log2(longest) if skinny else math.log2(M * N * K) / 3
@@ -95,6 +102,8 @@ def size_class(size: Size) -> str:
 
 def representative(name: str) -> tuple[int, int, int]:
     """The size (M, N, K) that stands for a class where it is searched and timed."""
+    if name in SHAPES:
+        return _triple(tuple(map(int, name.split("x"))))
     number, _, shape = name.partition(" ")
     n = int(number)
     return (n // 32, n, n) if shape else (n, n, n)
@@ -129,12 +138,17 @@ def configuration(
         one
         for one in settings()
         if (one.rung, one.types) == (rung.name, types)
+        and (one.size_class == wanted or one.size_class not in SHAPES)
         and one.generation <= generation(arch)
         and _runs(rung, one, arch)
     ]
     if not fits:
         return Configuration(rung.name, plain, "the row's default; no search for this generation")
-    best = min(fits, key=lambda one: (-one.generation, *_distance(one.size_class, wanted)))
+    newest = max(one.generation for one in fits)
+    fits = [one for one in fits if one.generation == newest]
+    exact = [one for one in fits if one.size_class == wanted]
+    like = _like(*_triple(size))
+    best = exact[0] if exact else min(fits, key=lambda one: _distance(one.size_class, like))
     values = rung.resolve(best.macros)
     if here and "BLOCKS" in values:
         values["BLOCKS"] = max(1, values["BLOCKS"] * here.sms // best.sms)

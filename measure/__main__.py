@@ -135,9 +135,19 @@ def run_torch(options) -> int:
     return 0
 
 
-def run_triton(options) -> int:
-    from .with_triton import record
+def run_linear(options) -> int:
+    from .with_linear import record
 
+    print(record())
+    return 0
+
+
+def run_triton(options) -> int:
+    from .with_triton import record, write_ptx
+
+    if options.ptx:
+        print(*write_ptx(), sep="\n")
+        return 0
     print(record(seconds=min(options.seconds, 1e6)))
     return 0
 
@@ -365,12 +375,14 @@ def arguments() -> argparse.ArgumentParser:
     tritons = command(
         "triton", run_triton, "the product in Triton beside ours and cuBLAS: needs both", rungs=None
     )
+    tritons.add_argument("--ptx", action="store_true", help="store its PTX; needs Triton, no GPU")
     tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     for name, run, text in (
         ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
         ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
+        ("linear", run_linear, "a fused layer beside PyTorch's: checks and times, needs both"),
         ("torch", run_torch, "PyTorch's product beside cuBLAS and a rung: needs both"),
         (
             "machine",

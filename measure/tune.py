@@ -50,7 +50,9 @@ CLASSES = (
     "1024 skinny",
     "8192 skinny",
     "2048 skinny",
+    *known.SHAPES,
 )
+SHAPED = ("wgmma_split",)  # rungs that are searched at those shapes
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,7 @@ def search(
         for name in classes
         for task in tasks(rungs)
         if (task.rung.name, task.types, name) not in done
+        and (name not in known.SHAPES or task.rung.name in SHAPED)
     ]
     end = time.monotonic() + seconds
     arch = normal_arch()

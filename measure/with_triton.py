@@ -2,17 +2,23 @@
 
 On a GPU with PyTorch and Triton it searches a few settings of each of Triton's kernels, checks their
 results, and times the best of each in the same run as our rungs and cuBLAS; `results/triton-<gpu>.json`
-keeps it. `compiled` gives the PTX that Triton makes, which needs Triton but no GPU.
+keeps it. `compiled` gives the PTX that Triton makes, which needs Triton but no GPU, and
+`python -m measure triton --ptx` stores it in `measure/ptx/`, where `stored_ptx` finds it without Triton.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import importlib.util
+import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
@@ -42,6 +48,10 @@ PERSISTENT = tuple(
     )
 )  # fmt: skip
 FOR_COMPILER = ("num_warps", "num_stages")
+PTX = Path(__file__).parent / "ptx"
+SOURCE = Path(__file__).parent / "triton_kernels.py"
+ARCHITECTURES = (80, 90)  # what is stored: `tiled` in its first setting
+DEBUG_SECTION = re.compile(r"^\s*\.section\s+\.debug\w*\s*\{.*?^\s*\}\n?", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,11 @@ class Compiled:
     shared_bytes: int
     threads: int
     version: str
+    setting: Mapping[str, int]
+
+    def arguments(self, *given) -> list:
+        """A launch's arguments: those given, and null for the two buffers that Triton adds and does not use here."""
+        return [*given, np.uint64(0), np.uint64(0)]
 
 
 def available() -> bool:
@@ -89,7 +104,55 @@ def compiled(arch: int = 80, **setting: int) -> Compiled:
     made = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     meta = made.metadata
     return Compiled(
-        made.asm["ptx"], meta.name, meta.shared, 32 * setting["num_warps"], triton.__version__
+        _tidy(made.asm["ptx"]),
+        meta.name,
+        meta.shared,
+        32 * setting["num_warps"],
+        triton.__version__,
+        setting,
+    )
+
+
+def _tidy(ptx: str) -> str:
+    """PTX without sections for a debugger and without comments; files by their names alone."""
+    ptx = DEBUG_SECTION.sub("", re.sub(r"[ \t]*//[^\n]*", "", ptx))
+    ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
+    return "\n".join(line.rstrip() for line in ptx.splitlines() if line.strip()) + "\n"
+
+
+def source_hash() -> str:
+    """Of the kernels' source, without regard to how lines end."""
+    return hashlib.sha256("\n".join(SOURCE.read_text().splitlines()).encode()).hexdigest()[:16]
+
+
+def write_ptx() -> list[Path]:
+    """Compile with the Triton that is here and store the PTX. ImportError without Triton."""
+    written = []
+    for arch in ARCHITECTURES:
+        made = compiled(arch)
+        head = {
+            "what": f"tiled of measure/triton_kernels.py, for sm_{arch}",
+            "made by": f"Triton {made.version}: python -m measure triton --ptx",
+            "source": source_hash(),
+            "entry": made.entry,
+            "shared_bytes": made.shared_bytes,
+            "threads": made.threads,
+            "version": made.version,
+            "setting": dict(made.setting),
+        }
+        path = PTX / f"triton_tiled_sm{arch}.ptx"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"// {json.dumps(head)}\n{made.ptx}", encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def stored_ptx(arch: int = 80) -> Compiled:
+    """What `write_ptx` stored; needs no Triton."""
+    text = (PTX / f"triton_tiled_sm{arch}.ptx").read_text(encoding="utf-8")
+    head = json.loads(text.splitlines()[0].removeprefix("// "))
+    return Compiled(
+        text, head["entry"], head["shared_bytes"], head["threads"], head["version"], head["setting"]
     )
 
 

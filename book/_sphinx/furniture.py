@@ -64,9 +64,14 @@ class AllTakeaways(Directive):
 EMPTY_HEADING = re.compile(r"<th([^>]*)>(\s*(?:<p>\s*</p>)?\s*)</th>")
 
 
+def _corner(found: re.Match) -> str:
+    attributes = re.sub(r'\s*scope="[^"]*"', "", found[1])  # which only a heading may have
+    return f"<td{attributes}>{found[2]}</td>"
+
+
 def corners(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
     if "body" in context:
-        context["body"] = EMPTY_HEADING.sub(r"<td\1>\2</td>", context["body"])
+        context["body"] = EMPTY_HEADING.sub(_corner, context["body"])
 
 
 def setup(app: Sphinx) -> dict:

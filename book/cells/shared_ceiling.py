@@ -5,13 +5,14 @@ A multiprocessor passes one wavefront a clock. A rung whose `ldmatrix` take w wa
 whatever else it does.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 import kernels
 import measure
-from book.cells import columns, memory
+from book.cells import columns, limits, memory
 from kernels.gemm import gemm
 
 MMA_FLOP = 2 * 16 * 8 * 16
@@ -58,16 +59,21 @@ def show_counts(**traces) -> None:
 
 
 def show(*rungs: str, size: int = 4096) -> None:
-    """Shows, for the settings that were recorded at this size, the ceiling of the loads beside the speed."""
+    """Shows, for the settings that were recorded at this size, the ceiling of the loads beside the speed.
+
+    The ceiling is taken at the clock at which the kernel ran, which is below the highest: see `clock`.
+    """
     recording = measure.recorded()
-    sms, clock = recording.machine["sms"], recording.machine["clock_mhz"]
+    sms = recording.machine["sms"]
     rows = []
     for name in rungs:
         row = recording.select(name, size)[0]
         found = count(_one_block(name, row["config"]))
-        limit, speed, m = found.ceiling(sms, clock), row["tflops"], row["config"]
+        ghz = clock(name, row)
+        limit, speed, m = found.ceiling(sms, 1000 * ghz), row["tflops"], row["config"]
         tiles = [f"{m['BM']}x{m['BN']}", f"{m['WM']}x{m['WN']}"]
-        rates = [f"{found.loads:.2f}", f"{limit:.0f}", f"{speed:.0f}", f"{speed / limit:.0%}"]
+        rates = [f"{found.loads:.2f}", f"{ghz:.2f}", f"{limit:.0f}", f"{speed:.0f}"]
+        rates.append(f"{speed / limit:.0%}")
         rows.append([name, *tiles, *rates])
     columns.show(
         {
@@ -75,13 +81,20 @@ def show(*rungs: str, size: int = 4096) -> None:
             "block tile": "",
             "warp tile": "",
             "ldmatrix": "wavefronts of `ldmatrix` per `mma`",
-            "ceiling": f"TFLOP/s if shared memory passed one such wavefront per clock on {sms} SMs at {clock} MHz",
+            "GHz": "",
+            "ceiling": f"TFLOP/s if each of {sms} SMs passed one such wavefront in every clock, at the clock in this row",
             "measured": "TFLOP/s",
             "share": "measured speed as a share of the ceiling",
         },
         rows,
         caption=columns.sentence(recording.label),
     )
+
+
+def clock(rung: str, row: Mapping | None = None, size: int = 4096) -> float:
+    """GHz of the SMs while the kernel ran: as seen in its burst, else while Nsight Compute watched it."""
+    row = row or measure.recorded().select(rung, size)[0]
+    return row.get("clock_ghz") or limits.clock_ghz(rung)
 
 
 def _one_block(rung: str, macros):

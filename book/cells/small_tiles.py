@@ -26,11 +26,15 @@ def show() -> None:
     rows = []
     for found in stored()["kernels"]:
         busy = [f"{found['at_4096'][name]:.0f}%" for name in BUSY]
-        rows.append([_name(found), conflicts(found), f"{found['ms_median']:.2f}", *busy])
+        counter = f"{found['at_512']['bank conflicts, all']:,}"
+        name, time = _name(found), f"{found['ms_median']:.2f}"
+        rows.append([name, f"{conflicts(found):,}", counter, time, *busy])
     columns.show(
         {
             "tiles per block": f"tiles of 16 x 16 per block, and which kernel; {SIZE} x {SIZE} x {SIZE}",
-            "conflicts": f"wavefronts of ldmatrix beyond the four that each needs, at {SMALL} x {SMALL} x {SMALL}",
+            "ldmatrix beyond four": "wavefronts of `ldmatrix` that Nsight Compute counted, less four for each; "
+            f"at {SMALL} x {SMALL} x {SMALL}",
+            "conflict counter": "Nsight Compute's own counter of bank conflicts, all instructions together; at the same size",
             **dict.fromkeys(("ms", "warps", "shared memory", "issue slots"), ""),
         },
         rows,

@@ -19,7 +19,7 @@ class Pool:
         function = m.code.function
         bound = function.reqntid or function.maxntid
         threads = int(np.prod(bound)) if bound else m.T
-        self.each = min(FILE // threads // UNIT * UNIT, MOST)
+        self.each = min(FILE // (threads * function.min_blocks) // UNIT * UNIT, MOST)
         self.per_block = self.each * m.T
         self.held = np.full(m.W, self.each, np.int64)
         self.last = None

@@ -158,6 +158,7 @@ class Function:
     explicit_cluster: bool  # .explicitcluster: a launch must say how many blocks a cluster has
     max_cluster_rank: int | None  # .maxclusterrank: the most blocks of a cluster
     line: int
+    min_blocks: int = 1  # .minnctapersm: blocks that a multiprocessor must hold at a time
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ class _Parser(Declarations):
                 token = self.next()
                 if token[0].isdigit():
                     numbers.append(integer(token))
-            if word in ("maxntid", "reqntid", "reqnctapercluster", "maxclusterrank"):
+            if word in ("maxntid", "reqntid", "reqnctapercluster", "maxclusterrank", "minnctapersm"):
                 limits[word] = tuple([*numbers, 1, 1, 1][:3])
             elif word == "explicitcluster":
                 limits[word] = (1, 1, 1)
@@ -133,7 +133,7 @@ class _Parser(Declarations):
             name, is_entry, params, results, tuple(body.items), registers, tuple(body.variables),
             body.targets, limits.get("reqntid"), limits.get("maxntid"),
             limits.get("reqnctapercluster"), "explicitcluster" in limits,
-            limits.get("maxclusterrank", (None,))[0], line,
+            limits.get("maxclusterrank", (None,))[0], line, limits.get("minnctapersm", (1,))[0],
         )  # fmt: skip
 
 

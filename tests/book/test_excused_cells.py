@@ -80,12 +80,12 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "15_bank_conflicts": [
         "shared_clocks.show_loads()",
-        'shared_clocks.show_together("pitch 80", "pitch 64")',
-        'faithful.beside("mma_tiled", "mma_padded")',
         'timing.compare(["mma_tiled", "mma_padded"])',
         'shared_ceiling.show("mma_tiled", "mma_padded")',
         'limits.show("mma_tiled", "mma_padded")',
+        'l2.show("mma_padded", "wmma_async", "mma_tiled", "mma_multistage")',
         "limits.wait_choice(",
+        'shared_clocks.show_together("pitch 80", "pitch 64")',
         "small_tiles.show()",
         "small_tiles.show_share()",
         "small_tiles.waits()",
@@ -96,10 +96,14 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'shared_ceiling.show("mma_tiled", "mma_padded", "mma_swizzled")',
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
         "limits.wait_choice(",
-        "recording = measure.recorded()",
+        "recording, sizes = measure.recorded(), (1024, 2048, 4096, 8192)",
+    ],
+    "17_tf32": [
+        'timing.compare(["warp_tiled", "mma_swizzled", "mma_tf32"])',
     ],
     "18_everything_at_once": [
-        'timing.compare(["mma_swizzled", "mma_tf32", "mma_multistage"])',
+        'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',
+        'timing.compare(["mma_swizzled", "mma_multistage"])',
     ],
     "19_tuning": [
         'tile = {"BM": 128, "BN": 256, "WM": 64, "WN": 64}',
@@ -114,8 +118,32 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "22_roles_and_pipelines": [
         'timing.compare(["tma_mma", "wgmma", "wgmma_pipelined"])',
     ],
+    "reading_a_profile": [
+        "limits.show(",
+        "profile_terms.stalls(",
+        "limits.wait_choice(",
+        "profile_terms.traffic(",
+        "profile_terms.clock_table(",
+    ],
+    "23_the_whole_machine": [
+        'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 4096)',
+        'one_type.compare(["wgmma_pipelined", "wgmma_persistent", "wgmma_cluster"], 8192)',
+    ],
+    "24_shapes_that_are_not_square": [
+        'one_type.shapes(odd_shapes.SHAPES[:-1], ["wgmma_persistent", "wgmma_split"])',
+    ],
+    "25_fewer_bits": [
+        'one_type.compare(["wgmma_fp8"], 8192, inputs="float8_e4m3fn", output="bfloat16")',
+        'one_type.compare(["wgmma_fp8"], 8192, inputs="tf32", output="float32")',
+    ],
     "26_the_ladder": [
         "timing.ladder()",
+    ],
+    "34_the_same_kernel_in_triton": [
+        "triton_ptx.speeds()",
+    ],
+    "35_use": [
+        "use.speeds()",
     ],
     "12_inside_an_mma": [
         'timing.compare(["wmma", "mma_atoms"])',
@@ -125,6 +153,24 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         'timing.compare(["wmma_async", "mma_atoms", "mma_sync", "mma_tiled"])',
         'tensor_rungs.show_limits("mma_sync", "mma_tiled", conflicts=True)',
         'limits.show("wmma_async", "mma_sync", "mma_tiled")',
+    ],
+    "27_one_template_argument": [
+        "published.show_times(",
+    ],
+    "28_slower_by_specialising": [
+        "published.show_times(",
+    ],
+    "29_an_asynchronous_copy_that_is_not": [
+        'published.show_times(*names, title="One kernel, four widths of a copy")',
+    ],
+    "30_two_tilings_and_a_clock": [
+        "published.show_times(",
+        "published.show_times(",
+        "published.show_managed(",
+        'published.show_cpu("The order of the loops is worth more than eight threads")',
+    ],
+    "31_a_right_program_with_wrong_results": [
+        'published.show_wrong(title="Outputs that are wrong, in three launches of each")',
     ],
     "appendix_emulator": [
         "faithful.counted()",

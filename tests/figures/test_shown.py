@@ -38,6 +38,8 @@ DRAWINGS = {
     "core_matrices": lambda: figures.core_matrices({"k = 0": {}, "k = 16": {"start": 32}}),
     "warpgroup_tiles": figures.warpgroup_tiles,
     "roles_timeline": figures.roles_timeline,
+    "bit_fields": lambda: figures.bit_fields({"float32": (1, 8, 23), "TF32": (1, 8, 10, 13)}),
+    "sector_copies": lambda: figures.sector_copies({"padded": lambda row, chunk: 5 * row + chunk}),
 }
 OTHERS = {
     "annotated_source": lambda: figures.annotated_source({1: {"warps": 3}}, "a < b;"),
@@ -58,6 +60,8 @@ OTHERS = {
         (0,),
     ),
     "RolesExplorer": figures.RolesExplorer,
+    "WaveExplorer": figures.WaveExplorer,
+    "RasterExplorer": figures.RasterExplorer,
     "Choice": lambda: figures.Choice(
         {0: figures.bars({"a": 1}), 1: figures.bars({"b": 1})}, "n", "Two"
     ),

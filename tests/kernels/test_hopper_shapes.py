@@ -20,7 +20,8 @@ SETTINGS = [
     ("wgmma_split", {"SPLIT": 0, "BM": 256, "STAGES": 3, "HALF_OUTPUT": 1}),
     ("wgmma_split", {"SPLIT": 1, "STAGES": 2, "PER_SM": 2, "HALF_OUTPUT": 1}),
     ("wgmma_split", {"SPLIT": 2, "BM": 64, "A_BOX": 16, "STAGES": 4, "HALF_OUTPUT": 1}),
-    ("wgmma_split", {"SPLIT": 8, "BM": 64, "BN": 256, "A_BOX": 64, "STAGES": 5}),
+    ("wgmma_split", {"SPLIT": 8, "BM": 64, "BN": 256, "A_BOX": 64, "STAGES": 3}),
+    ("wgmma_split", {"SPLIT": 0, "CLUSTER_M": 2, "TOGETHER": 3, "HALF_OUTPUT": 1}),
     ("wgmma_fp8", {}),
     ("wgmma_fp8", {"PROMOTE": 128}),
     ("wgmma_fp8", {"PROMOTE": 512, "BN": 128, "STAGES": 6, "FLOAT_OUTPUT": 1}),
@@ -56,6 +57,7 @@ def test_blocks_share_tiles_as_split_says():
     assert rung.geometry({"SPLIT": 8}, *sizes)[0] == (4 * 8, 1, 1)
     assert rung.geometry({"SPLIT": 0}, *sizes)[0] == (132, 1, 1)
     assert rung.geometry({"SPLIT": 0}, 16, 128, 200)[0] == (4, 1, 1)  # no block without a k-step
+    assert rung.geometry({"SPLIT": 0, "CLUSTER_M": 2, "BLOCKS": 131}, *sizes)[0] == (130, 1, 1)
     assert rung.geometry({"SPLIT": 1}, *sizes)[0] == (4, 1, 1)
     assert rung.geometry({"SPLIT": 1, "PER_SM": 2}, 4096, 4096, 128)[0] == (264, 1, 1)
 
@@ -65,7 +67,9 @@ def test_blocks_share_tiles_as_split_says():
     [
         ("wgmma_split", {"SPLIT": 3}, "SPLIT to be 0, 1, 2, 4 or 8"),
         ("wgmma_split", {"BM": 64}, "A_BOX to divide BM"),
-        ("wgmma_split", {"STAGES": 2}, "stages that hold a tile's sums"),
+        ("wgmma_split", {"SPLIT": 4, "HALF_OUTPUT": 1}, "slices of whole panels of C"),
+        ("wgmma_split", {"CLUSTER_M": 2}, "SPLIT of 0 or 1 for clusters"),
+        ("wgmma_split", {"TOGETHER": 5}, "fewer k-steps together than stages"),
         ("tma_mma", {"BM": 128}, "eight warps"),
         ("wgmma_fp8", {"TF32_INPUT": 1, "INT8_INPUT": 1}, "one type of input"),
         ("wgmma_fp8", {"PROMOTE": 100}, "PROMOTE to be a multiple of the k-step"),
@@ -90,7 +94,7 @@ SIZES = [
     ("tma_mma", {"BLOCKS": 2, "GROUP": 1}, (300, 264, 136)),
     ("tma_mma", {"HALF_OUTPUT": 1}, (1, 8, 8)),
     ("wgmma_split", {"SPLIT": 2}, (100, 200, 40)),  # one k-step for two blocks
-    ("wgmma_split", {"SPLIT": 4, "BM": 64, "A_BOX": 64, "STAGES": 8}, (130, 264, 200)),
+    ("wgmma_split", {"SPLIT": 4, "BM": 64, "A_BOX": 64, "STAGES": 5}, (130, 264, 200)),
     (
         "wgmma_split",
         {"SPLIT": 2, "BM": 64, "A_BOX": 16, "STAGES": 4, "HALF_OUTPUT": 1},
@@ -102,6 +106,9 @@ SIZES = [
         (257, 400, 72),
     ),
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 7}, (257, 136, 200)),
+    # a cluster whose second tile is outside of C; copies of three k-steps and of what is left
+    ("wgmma_split", {"SPLIT": 0, "BLOCKS": 8, "CLUSTER_M": 2, "TOGETHER": 3}, (257, 136, 840)),
+    ("wgmma_split", {"SPLIT": 1, "BLOCKS": 4, "CLUSTER_M": 2, "HALF_OUTPUT": 1}, (130, 264, 200)),
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 5}, (130, 264, 136)),  # others poll while one resets
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 3, "BF16_INPUT": 1, "BF16_OUTPUT": 1}, (64, 136, 456)),
     ("wgmma_fp8", {"BLOCKS": 2}, (300, 272, 144)),

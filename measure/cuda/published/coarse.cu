@@ -1,7 +1,8 @@
 // Stands for kernels 2 and 3 of the CUDA GEMMS post: the same tiles and the same accesses, written anew for this book.
 // A block of 32 x 32 threads computes ROWS x COLS tiles of C of 32 x 32 at the same time, a thread one element of each.
 // Kernel 2 is ROWS=1, COLS=4; kernel 3 is ROWS=4, COLS=4. For each of them the tile of B is loaded again; KEEP_B=1 loads
-// the COLS tiles of a step once. A, B, C float, row-major; M is a multiple of 32 * ROWS, N of 32 * COLS, K of 32.
+// the COLS tiles of a step once. PROMISE=1 promises that the matrices do not overlap, as the post does not; the compiler
+// then keeps what it has loaded from B. A, B, C float, row-major; M is a multiple of 32 * ROWS, N of 32 * COLS, K of 32.
 #ifndef ROWS
 #define ROWS 1
 #endif
@@ -11,11 +12,19 @@
 #ifndef KEEP_B
 #define KEEP_B 0
 #endif
+#ifndef PROMISE
+#define PROMISE 0
+#endif
+#if PROMISE
+#define RESTRICT __restrict__
+#else
+#define RESTRICT
+#endif
 
 constexpr int TILE = 32;
 
 extern "C" __global__ void __launch_bounds__(TILE* TILE)
-    gemm_coarse(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int N, int K) {
+    gemm_coarse(const float* RESTRICT A, const float* RESTRICT B, float* RESTRICT C, int N, int K) {
     __shared__ float As[TILE][TILE], Bs[KEEP_B ? COLS : 1][TILE][TILE];
     const int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
     const int first_row = blockIdx.y * TILE * ROWS + y, first_col = blockIdx.x * TILE * COLS + x;

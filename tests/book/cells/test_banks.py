@@ -96,7 +96,7 @@ def test_small_tiles_refuse_other_sizes():
 
 ROW = {
     "kernel": "as it was", "tiles": 8, "size": 4096, "blocks": 256, "ms_median": 20.5,
-    "at_512": {"ldmatrix wavefronts": 1048576},
+    "at_512": {"ldmatrix wavefronts": 1048576, "bank conflicts, all": 800000},
     "at_4096": {"cycles": 30.5e6, "instructions": 20 * 2**25,
                 "shared-memory pipe, %": 10.2, "warps resident, %": 12.0, "issue slots used, %": 21.0,
                 "waits: long_scoreboard": 9.0, "waits: barrier": 3.0},
@@ -105,7 +105,10 @@ ROW = {
 
 @pytest.fixture
 def recorded(monkeypatch):
-    rows = [ROW, {**ROW, "kernel": "swizzled", "at_512": {"ldmatrix wavefronts": 262144}}]
+    rows = [
+        ROW,
+        {**ROW, "kernel": "swizzled", "at_512": {**ROW["at_512"], "ldmatrix wavefronts": 262144}},
+    ]
     source = {
         "machine": {"gpu": "Some GPU", "sms": 132},
         "recorded": "2026-01-02T03",

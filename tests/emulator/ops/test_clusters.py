@@ -363,6 +363,22 @@ def registers(given, taken, entry="moved"):
     assert (out == np.arange(384)).all()
 
 
+def test_two_blocks_on_a_multiprocessor_share_its_registers():
+    halved = REGISTERS.replace("(384, 1) moved", "(256, 2) moved")
+
+    def moved(given, taken):
+        text = halved.replace("GIVEN", str(given)).replace("TAKEN", str(taken))
+        launch(text, "moved", 1, 256, [np.zeros(256, np.int32), np.int32(0)], "90a")
+
+    moved(24, 232)
+    with pytest.raises(emulator.Deadlock, match=r"would hold 33792 registers, and it has 32768"):
+        moved(24, 240)
+    with pytest.raises(
+        emulator.ExecutionError, match=r"dec to 136 registers by a warp that has 128"
+    ):
+        moved(136, 232)
+
+
 def test_registers_move_between_warpgroups():
     registers(40, 232)
     registers(24, 240)

@@ -1,0 +1,58 @@
+"""Rungs side by side in one pair of number formats, also for products that are not square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from book.cells import columns, timing
+from measure.results import recorded
+
+Size = int | tuple[int, int, int]
+
+
+def compare(
+    rungs: Sequence[str],
+    size: Size = 4096,
+    inputs: str = "float16",
+    output: str = "float32",
+    title: str | None = None,
+):
+    """`timing.compare` with one pair of types. None, after a line that says so, where nothing was recorded."""
+    rows = timing._rows([*rungs, "cublas"], size)
+    rows = [row for row in rows if (row["inputs"], row["output"]) == (inputs, output)]
+    if all(row["rung"] == "cublas" for row in rows):
+        print(f"No time of {', '.join(rungs)} has been recorded yet at {size}.")
+        return None
+    return timing._drawing(rows, title or timing._finding(rows))
+
+
+def shapes(
+    sizes: Sequence[tuple[int, int, int]],
+    rungs: Sequence[str],
+    inputs: str = "float16",
+    output: str = "float16",
+) -> None:
+    """Shows microseconds of some rungs and of cuBLAS at several (M, N, K), as recorded."""
+    recording, rows = recorded(), []
+    for m, n, k in sizes:
+        at = {"m": m, "n": n, "k": k, "inputs": inputs, "output": output}
+        found = {name: recording.select(name, **at)[:1] for name in rungs}
+        times = [row[0]["ms_median"] for row in found.values() if row]
+        library = next((row[0]["cublas_ms"] for row in found.values() if row), None)
+        if times and library:
+            each = [f"{1e3 * row[0]['ms_median']:.1f}" if row else "" for row in found.values()]
+            name = " x ".join(map(str, (m, n, k)))
+            rows.append([name, *each, f"{1e3 * library:.1f}", f"{library / min(times):.1%}"])
+    if not rows:
+        print("No time of these shapes has been recorded yet.")
+        return
+    columns.show(
+        {
+            "M x N x K": "sizes of the product",
+            **{name: f"microseconds by {name}, median" for name in rungs},
+            "cuBLAS": "microseconds by the library in the same run",
+            "of cuBLAS": "speed of the fastest rung, as a share of cuBLAS's",
+        },
+        rows,
+        caption=f"Microseconds, {inputs} in and {output} out, {recording.label}.",
+    )

@@ -1,0 +1,229 @@
+"""Nsight Compute's metrics and stall reasons as this book uses them: what each counts, and what the rungs' were."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import figures
+from book.cells import columns, limits
+from measure.limits import METRICS, STALLS
+
+# What the tables of chapters call it: (key in `measure.limits`, what it counts, what 100% would be).
+BUSY = {
+    "issue slots": (
+        "issue slots used, %",
+        "clocks in which a scheduler started an instruction",
+        "every scheduler starts one in every clock",
+    ),
+    "FMA pipe": (
+        "FMA pipe, %",
+        "clocks in which the pipe for `float32` multiply-adds was occupied",
+        "128 multiply-adds per clock and SM on an H100",
+    ),
+    "tensor pipe": (
+        "tensor pipe, %",
+        "clocks in which the tensor cores were occupied",
+        "tensor cores that never pause; how much work that is depends on the instruction",
+    ),
+    "shared memory": (
+        "shared-memory pipe, %",
+        "wavefronts that passed the data path of shared memory and L1",
+        "one wavefront per clock and SM",
+    ),
+    "L2": (
+        "L2, %",
+        "the busiest of several units of L2: requests, tags, data banks, ports",
+        "one of these units does as much as it can",
+    ),
+}
+OTHER = {
+    "L2 hit rate": ("L2 hit rate, %", "sectors that L2 had, as a share of those it was asked for"),
+    "bytes from L2": ("bytes from L2", "bytes that all SMs received from L2"),
+    "bytes of DRAM": ("bytes of DRAM", "bytes that device memory read or wrote"),
+    "warps resident": ("warps resident, %", "warps on an SM, as a share of the most it can hold"),
+    "conflict counter": ("bank conflicts", "extra wavefronts as the profiler attributes them"),
+    "instructions": ("instructions", "instructions that warps executed"),
+    "cycles": ("cycles", "clocks of the SMs from beginning to end"),
+    "milliseconds": ("milliseconds", "time from beginning to end, under the profiler"),
+}
+# Nsight Compute's name of the stall: (what a warp waits for, where it is normal or what helps).
+REASONS = {
+    "selected": ("issuing", "nothing: it starts an instruction", "always 1, by definition"),
+    "not_selected": (
+        "not selected",
+        "its turn: it is ready, but the scheduler starts another warp's instruction",
+        "a good sign: there are more ready warps than slots",
+    ),
+    "wait": (
+        "wait",
+        "a fixed number of clocks that the instruction before needs",
+        "part of computing; more independent instructions or warps hide it",
+    ),
+    "math_pipe_throttle": (
+        "math pipe throttle",
+        "the pipe that would compute the instruction is occupied",
+        "where arithmetic is the limit",
+    ),
+    "short_scoreboard": (
+        "short scoreboard",
+        "data from shared memory",
+        "load fragments earlier; remove bank conflicts",
+    ),
+    "long_scoreboard": (
+        "long scoreboard",
+        "data from L1, L2 or device memory",
+        "more bytes under way: pipelines, more warps",
+    ),
+    "mio_throttle": (
+        "MIO throttle",
+        "room in the queue of instructions for shared memory",
+        "fewer or wider accesses; spread them out",
+    ),
+    "lg_throttle": (
+        "LG throttle",
+        "room in the queue of instructions for global memory",
+        "fewer or wider accesses; coalescing",
+    ),
+    "barrier": (
+        "barrier",
+        "other warps at `__syncthreads()`",
+        "fewer barriers; blocks that do not wait together",
+    ),
+    "dispatch_stall": (
+        "dispatch stall",
+        "the dispatch unit, which holds the instruction back",
+        "conflicts of registers, among others",
+    ),
+    "no_instruction": (
+        "no instruction",
+        "the instruction itself, which has to be fetched",
+        "very long unrolled loops; the beginning of a kernel",
+    ),
+}
+
+
+def busy() -> None:
+    """Shows the columns of the tables of busy parts: what each counts, and its name in Nsight Compute."""
+    rows = [[name, what, full, f"`{METRICS[key]}`"] for name, (key, what, full) in BUSY.items()]
+    heads = {
+        "column": "what this book's tables call it",
+        "counts": "what is counted",
+        "100% would be": "what would have to happen for a share of 100%",
+        "Nsight Compute": "the name of the metric",
+    }
+    columns.show(heads, rows)
+
+
+def other() -> None:
+    """Shows the metrics that are no shares of a peak."""
+    rows = [[name, what, f"`{METRICS[key]}`"] for name, (key, what) in OTHER.items()]
+    heads = {
+        "column": "what this book calls it",
+        "counts": "what is counted",
+        "Nsight Compute": "the name of the metric",
+    }
+    columns.show(heads, rows)
+
+
+def reasons() -> None:
+    """Shows the stall reasons: what a warp waits for, and what that says."""
+    rows = [[*REASONS[reason]] for reason in STALLS]
+    heads = {
+        "stall": "Nsight Compute's name of it",
+        "the warp waits for": "what has to happen before it can issue",
+        "what to make of it": "when it is normal, or what makes it shorter",
+    }
+    columns.show(heads, rows)
+
+
+def busiest(rung: str) -> str:
+    """The part of the machine with the highest share: one of `BUSY`."""
+    row = limits.row(rung)
+    return max(BUSY, key=lambda name: row[BUSY[name][0]])
+
+
+def clocks_per_issue(rung: str) -> float:
+    """Clocks from one instruction of a warp to its next: the sum of all stalls and of issuing."""
+    return sum(value for value in limits.row(rung)["stalls"].values() if value)
+
+
+def stalls(*rungs: str, least: float = 0.05) -> None:
+    """Shows the stalls of rungs, in clocks between two instructions of a warp, and what they must add up to."""
+    shown = [
+        reason
+        for reason in STALLS
+        if any((limits.row(rung)["stalls"].get(reason) or 0) >= least for rung in rungs)
+    ]
+    rows = []
+    for rung in rungs:
+        row = limits.row(rung)
+        per_scheduler = 16 * row["warps resident, %"] / 100
+        rate = row["issue slots used, %"] / 100
+        each = [f"{row['stalls'].get(reason) or 0:.1f}" for reason in shown]
+        total = f"{clocks_per_issue(rung):.1f}"
+        rows.append([rung, *each, total, f"{per_scheduler:.1f}", f"{per_scheduler / rate:.1f}"])
+    heads = {"": "", **{REASONS[reason][0]: REASONS[reason][1] for reason in shown}}
+    heads["sum"] = "clocks from one instruction of a warp to its next"
+    heads["warps"] = "warps per scheduler, of at most 16"
+    heads["warps / rate"] = "warps per scheduler, divided by the share of issue slots used"
+    columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
+
+
+def traffic(*rungs: str) -> None:
+    """Shows what came from L2 and from device memory."""
+    rows = []
+    for rung in rungs:
+        row = limits.row(rung)
+        seconds = row["milliseconds"] / 1e3
+        rows.append([
+            rung,
+            f"{row['bytes from L2'] / 1e9:.2f}",
+            f"{row['bytes of DRAM'] / 1e9:.2f}",
+            f"{row['L2 hit rate, %']:.0f}%",
+            f"{row['bytes from L2'] / seconds / 1e12:.2f}",
+            f"{row['bytes of DRAM'] / seconds / 1e12:.2f}",
+        ])  # fmt: skip
+    heads = {
+        "": "",
+        "GB from L2": "bytes that all SMs received from L2",
+        "GB of DRAM": "bytes that device memory read or wrote",
+        "L2 hit rate": OTHER["L2 hit rate"][1],
+        "L2, TB/s": "bytes from L2 per second",
+        "DRAM, TB/s": "bytes of device memory per second",
+    }
+    columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
+
+
+def clock_table(*rungs: str) -> None:
+    """Shows cycles, time and the clock that follows, beside the busiest part."""
+    rows = []
+    for rung in rungs:
+        row = limits.row(rung)
+        name = busiest(rung)
+        share = f"{row[BUSY[name][0]]:.0f}%"
+        cycles, ms = f"{row['cycles'] / 1e6:.3f}", f"{row['milliseconds']:.3f}"
+        rows.append([rung, cycles, ms, f"{limits.clock_ghz(rung):.2f}", name, share])
+    heads = {
+        "": "",
+        "million cycles": "clocks of the SMs from beginning to end",
+        "ms": "milliseconds under the profiler",
+        "GHz": "",
+        "busiest part": "the part of the machine with the highest share",
+        "share": "how busy it was",
+    }
+    columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
+
+
+def queue(shares: Sequence[int] = (10, 30, 50, 70, 80, 90, 95)):
+    """A model of why nothing reaches 100%: the average wait at one server where work arrives at random, as bars.
+
+    The queue M/D/1: a wait of rho / (2 (1 - rho)) service times when the server is busy for a share rho of the time.
+    """
+    waits = {f"{share}% busy": share / 100 / (2 * (1 - share / 100)) for share in shares}
+    return figures.bars(
+        waits,
+        unit="service times",
+        title="The busier a part is, the longer each request waits for it",
+        caption="A model, not a measurement: requests that arrive at random times at a part that serves one at a time.",
+        highlight=[name for name in waits if name.startswith("80")],
+    )

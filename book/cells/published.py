@@ -1,0 +1,181 @@
+"""Minimal kernels of ours with a published kernel's accesses (`measure.published`): what they cost, and how long they took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from book.cells import columns, memory
+from measure import published
+from measure.published import Case
+
+NOT_TIMED = "not timed"
+
+
+def source(case: str, part: str | None = None) -> str:
+    """The case's source, or one of its marked parts, without the marks."""
+    from kernels.source import MARK, listing, parts
+
+    text = published.NAMED[case].source.read_text(encoding="utf-8")
+    if part is not None:
+        return listing(parts(text)[part])
+    return "".join(line for line in text.splitlines(True) if not MARK.match(line))
+
+
+def run(case: str | Case, K: int, M: int | None = None, N: int | None = None):
+    """`(right, trace)` of a case on the emulator with random inputs, for one block's tile unless M and N are given."""
+    case = published.NAMED[case] if isinstance(case, str) else case
+    M, N = M or case.tile[0], N or case.tile[1]
+    rng = np.random.default_rng(27)
+    A, B = ((rng.random(s) - 0.5).astype(case.types.input_dtype) for s in ((M, K), (K, N)))
+    C, trace = published.run(case, A, B)
+    exact = A.astype(np.float64) @ B.astype(np.float64)
+    return bool(np.abs(C - exact).max() < 0.01), trace
+
+
+def per_step(case: str | Case, step: int, **macros: int) -> dict[str, memory.Traffic]:
+    """What one more step of `step` along k costs a block: the difference of runs with one and with two steps more than a
+    pipeline of four holds, so that starting and storing are not in it.
+    """
+    case = published.changed(case, **macros) if macros else case
+    few, many = (memory.traffic(run(case, step * n)[1]) for n in (1, 2))
+    return {
+        name: memory.Traffic(
+            *(a - b for a, b in zip(_values(row), _values(few[name]), strict=True))
+        )
+        for name, row in many.items()
+    }
+
+
+def _values(row) -> Sequence[int]:
+    return [getattr(row, name) for name in row.__dataclass_fields__]
+
+
+def show_times(*names: str, title: str = "", extra: Mapping[str, str] | None = None):
+    """The recorded times of these cases."""
+    found = {row["kernel"]: row for row in published.rows(*names)}
+    rows = []
+    for name in names:
+        row = found.get(name)
+        ms = f"{row['ms_median']:.2f}" if row else NOT_TIMED
+        speed = f"{row['tflops']:.1f}" if row else ""
+        rows.append([name, ms, speed, str(row["registers"]) if row else ""])
+    heads = {
+        "kernel": "which of our kernels, by what is changed",
+        "ms": "",
+        "TFLOP/s": "",
+        "registers": "",
+    }
+    return columns.explained(heads, rows, title, _where())
+
+
+def show_managed(*names: str, title: str = ""):
+    """The recorded times under both clocks."""
+    found = {row["kernel"]: row for row in (published.stored() or {"managed": ()})["managed"]}
+    rows = []
+    for name in names:
+        row = found.get(name)
+        cells = (
+            [f"{row[key]:.2f}" for key in ("device_ms", "managed_ms")] if row else [NOT_TIMED, ""]
+        )
+        rows.append([name, *cells, f"{row['managed_ms'] - row['device_ms']:.2f}" if row else ""])
+    heads = {
+        "kernel": "which kernel of ours",
+        "on the device, ms": "device events around a launch whose matrices lie in the GPU's memory",
+        "managed, ms": "the host's clock around a launch on managed memory, after the host has written C",
+        "difference, ms": "the second less the first",
+    }
+    return columns.explained(heads, rows, title, _where())
+
+
+def show_cpu(title: str = ""):
+    """The recorded CPU rows."""
+    found = (published.stored() or {}).get("cpu")
+    rows = []
+    for row in (found or {"rows": ()})["rows"]:
+        speed = 2e-6 * found["size"] ** 3 / row["ms"]
+        rows.append([row["loops"], str(row["threads"]), f"{row['ms']:.1f}", f"{speed:.1f}"])
+    heads = {
+        "loops": "the order of the three loops, from the outermost to the innermost",
+        "threads": "threads that share the rows of C",
+        "ms": "",
+        "GFLOP/s": "10^9 floating-point operations per second",
+    }
+    words = f"{found['processor']}, {found['size']} x {found['size']}, float32." if found else ""
+    return columns.explained(heads, rows or [[NOT_TIMED, "", "", ""]], title, words)
+
+
+def _where() -> str:
+    from measure.provenance import label
+
+    stored = published.stored()
+    size = f"{published.SIZE} x {published.SIZE} x {published.SIZE}"
+    return columns.sentence(f"{size}, {label(stored)}") if stored else f"{size}; not yet recorded."
+
+
+def copies(counted: Mapping[str, memory.Traffic]) -> memory.Traffic:
+    """What filled shared memory in a step: cp.async where there is one, else the loads from A and B."""
+    for name, row in counted.items():
+        if name.startswith("cp.async"):
+            return row
+    raise KeyError(f"nothing was copied by cp.async: {', '.join(counted)}")
+
+
+def show_copies(counted: Mapping[str, memory.Traffic], title: str = ""):
+    """The copies of one step, a row for each of the kernels."""
+    rows = [
+        [
+            name,
+            f"{row.instructions:,}",
+            f"{row.sectors:,}",
+            f"{row.wavefronts:,}",
+            f"{row.sectors / row.instructions:g}",
+            f"{row.wavefronts / row.instructions:g}",
+        ]
+        for name, row in counted.items()
+    ]
+    heads = {
+        "kernel": "which of our kernels, by what is changed",
+        "requests": "",
+        "sectors": "",
+        "wavefronts": "",
+        "sectors per request": "",
+        "wavefronts per request": "",
+    }
+    words = "Copies of one tile of A and one of B, 32 x 32 floats each, counted by the emulator."
+    return columns.explained(heads, rows, title, words)
+
+
+def show_order(runs: Sequence[tuple[str, int]], title: str = ""):
+    """Machine code as a list of what it does with the products, with repetitions counted."""
+    heads = {
+        "in this order": "product: HGMMA; fence: WARPGROUP.ARRIVE; wait N: WARPGROUP.DEPBAR, until at most N groups are "
+        "unfinished; convert: F2FP, two sums to two halves",
+        "how many": "how many of them follow each other",
+    }
+    return columns.explained(heads, [[name, str(count)] for name, count in runs], title)
+
+
+def show_wrong(title: str = ""):
+    """The recorded times and wrong outputs of the unfenced products."""
+    names = [case.name for case in published.CASES if case.story == "fence"]
+    found = {row["kernel"]: row for row in published.rows(*names)}
+    rows = []
+    for name in names:
+        row = found.get(name)
+        cells = (
+            [
+                f"{row['ms_median']:.3f}",
+                *(f"{wrong / row['outputs']:.2%}" for wrong in row["wrong"]),
+            ]
+            if row
+            else None
+        )
+        rows.append([name, *(cells or [NOT_TIMED, "", "", ""])])
+    heads = {"kernel": "how the sums begin, and what follows the last wait", "ms": ""}
+    heads |= {
+        f"wrong, launch {n}": "outputs further from the right result than rounding explains"
+        for n in (1, 2, 3)
+    }
+    return columns.explained(heads, rows, title, _where())
