@@ -41,7 +41,9 @@ class SettingsExplorer(Explorer):
         data = {
             "choices": [[macro, list(values)] for macro, values in choices.items()],
             "counts": {
-                ",".join(map(str, values)): rows if isinstance(rows, str) else [list(r) for r in rows]
+                ",".join(map(str, values)): rows
+                if isinstance(rows, str)
+                else [list(r) for r in rows]
                 for values, rows in counts.items()
             },
             "first": ",".join(map(str, start)),

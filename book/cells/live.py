@@ -1,7 +1,7 @@
 """A kernel under the reader's hands: `live.kernel("tiled", {"BLOCK": (8, 16, 32)})` as the last line of a cell.
 
-In JupyterLab and Colab these are ipywidgets (7.7 and 8): a slider for each macro, boxes that take an expression of the reader's own,
-and below them what the kernel, compiled anew and run on the emulator, asked of memory. Where no reader sits, in a page, in
+In JupyterLab and Colab these are ipywidgets (7.7 and 8): a slider for each macro, boxes that take an expression of the
+reader's own, and below them what the kernel, compiled anew and run on the emulator, asked of memory. Where no reader sits, in a page, in
 the tests and when a chapter's outputs are stored, the same call shows `figures.SettingsExplorer`: the same counts at all
 settings of the sliders, which moves without a kernel. $GEMM_LIVE is 1 or 0 to have the one or the other anywhere.
 """
@@ -12,6 +12,7 @@ import ctypes
 import html
 import itertools
 import os
+import re
 import sys
 import threading
 import time
@@ -100,7 +101,9 @@ def run(
             )  # fmt: skip
         done = gemm(rung.name, A, B, macros=dict(macros), machine="emulator", built=built)
     except BuildError as refused:
-        return Outcome(macros, problem=f"It does not compile: {refused}")
+        asserted = re.search(r'static assertion failed with "(.*?)"', str(refused))
+        why = f"the kernel asks that {asserted[1]}" if asserted else str(refused)
+        return Outcome(macros, problem=f"It does not compile: {why}")
     except Exception as refused:  # a setting that is refused, or a kernel that faults
         return Outcome(macros, problem=f"{type(refused).__name__}: {refused}")
     found = kernels.accuracy(done.C, A, B, np.zeros_like(done.C), 1.0, 0.0, types)
@@ -192,7 +195,7 @@ class Panel:
         self.sliders = {
             name: slider(values, live.base[name], name) for name, values in live.choices.items()
         }
-        M, _, K = live.shape
+        M = live.shape[0]
         self.size = slider(sorted({64, M, 128, 256}), M, "M = N")
         self.boxes = {}
         for label, old in live.free.items():
@@ -210,7 +213,9 @@ class Panel:
         buttons = [self.reset, self.stop, self.bar]
         if gpu() is not None:
             self.timed_at = widgets.Dropdown(options=TIMED, value=4096, description="time at")
-            button = widgets.Button(description=f"Time it on {gpu().name}"[:40], layout={"width": "auto"})
+            button = widgets.Button(
+                description=f"Time it on {gpu().name}"[:40], layout={"width": "auto"}
+            )
             button.on_click(lambda _: self.start(self.take_time))
             buttons += [self.timed_at, button]
         self.counts = widgets.HTML(layout=wide)
@@ -329,9 +334,7 @@ class Panel:
             return
         self.first = self.first or done
         colour = "inherit" if done.right else "#d55e00"
-        self.state.value = (
-            f'<span style="color:{colour}">{html.escape(done.verdict)}</span> <i>{done.seconds:.1f} s</i>'
-        )
+        self.state.value = f'<span style="color:{colour}">{html.escape(done.verdict)}</span> <i>{done.seconds:.1f} s</i>'
         self.counts.value = self.table(done).html()
         self.source.value = figures.annotated_source(done.trace, done.text).html()
         named = list(memory._named(done.trace))
@@ -355,7 +358,9 @@ class Panel:
         for name, requests, sectors, wavefronts, ideal in done.rows:
             unit = 2 if sectors else 3
             then = before[name][unit] if name in before else None
-            rows.append([name, requests, sectors or "", wavefronts or "", (wavefronts - ideal) or "", then])
+            rows.append(
+                [name, requests, sectors or "", wavefronts or "", (wavefronts - ideal) or "", then]
+            )
         return figures.table(
             {
                 "access": "what was accessed, and how",

@@ -174,10 +174,10 @@ const questions = (() => {
     };
 
     if (known.choices.length) {
-      form.setAttribute("role", "group");
-      for (const [attribute, value] of Object.entries(naming)) form.setAttribute(attribute, value);
+      const group = make("div", { role: "group", style: "display: contents", ...naming });
       for (const choice of known.choices)
-        form.append(make("button", { type: "button", onclick: () => answered(choice) }, choice));
+        group.append(make("button", { type: "button", onclick: () => answered(choice) }, choice));
+      form.append(group);
     } else {
       field = make("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: "9", ...naming });
       form.append(
