@@ -9,6 +9,7 @@ A figure that moves carries its script in its output, as it was when the cell ra
 
 import re
 import sys
+import zlib
 from pathlib import Path
 
 from docutils import nodes
@@ -65,6 +66,7 @@ class AllTakeaways(Directive):
         return found
 
 
+SCRIPTS = (ROOT / "figures" / "js", ROOT / "book" / "cells" / "js")
 EMPTY_HEADING = re.compile(r"<th([^>]*)>(\s*(?:<p>\s*</p>)?\s*)</th>")
 
 
@@ -96,4 +98,12 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("all-takeaways", AllTakeaways)
     app.connect("doctree-read", state_the_time)
     app.connect("html-page-context", after)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    # Pages hold the scripts: when one changes, every page is written anew.
+    texts = [path.read_bytes() for room in SCRIPTS for path in sorted(room.glob("*.js"))]
+    mark = zlib.crc32(b"".join([Path(__file__).read_bytes(), *texts])) + 1
+    return {
+        "version": "1",
+        "env_version": mark,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

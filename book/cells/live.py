@@ -1,9 +1,9 @@
 """A kernel under the reader's hands: `live.kernel("tiled", {"BLOCK": (8, 16, 32)})` as the last line of a cell.
 
 In JupyterLab and Colab these are ipywidgets (7.7 and 8): a slider for each macro, boxes that take an expression of the
-reader's own, and below them what the kernel, compiled anew and run on the emulator, asked of memory. Where no reader sits, in a page, in
-the tests and when a chapter's outputs are stored, the same call shows `figures.SettingsExplorer`: the same counts at all
-settings of the sliders, which moves without a kernel. $GEMM_LIVE is 1 or 0 to have the one or the other anywhere.
+reader's own, and below them what the kernel, compiled anew and run on the emulator, asked of memory. Where no reader sits,
+in a page, in the tests and when a chapter's outputs are stored, the same call shows `figures.SettingsExplorer`: the same
+counts at all settings of the sliders, which moves without a kernel. $GEMM_LIVE is 1 or 0 to have the one or the other.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ SHAPE = (128, 128, 32)  # a few steps along K are enough to see what one asks
 TIMED = (1024, 2048, 4096)
 PATIENCE_S = 0.5  # a run that takes longer shows its progress
 MOST_SETTINGS = 24
-# Keys belong to the slider that has the focus: JupyterLab would take `d d` as an order to delete the cell.
+# Keys belong to what has the focus: JupyterLab would take `d d` on a slider as an order to delete the cell. It asks the focused
+# element itself, before any around it, so that one is marked, ahead of JupyterLab's own listener.
 KEYS = """<script>(() => {
-  const keep = () => document.querySelectorAll(".gl-live").forEach((e) => (e.dataset.lmSuppressShortcuts = "true"));
-  keep();
-  const seen = new MutationObserver(keep);
-  seen.observe(document.body, { childList: true, subtree: true });
-  setTimeout(() => seen.disconnect(), 20000);
+  if (window.gemmKeys) return;
+  window.gemmKeys = true;
+  const mark = (event) => {
+    if (event.target.closest?.(".gl-live, .gl")) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  };
+  window.addEventListener("keydown", mark, true);
 })();</script>"""
 
 
@@ -181,7 +183,7 @@ class Panel:
         import ipywidgets as widgets
 
         self.live, self.job, self.first, self.outcome = live, None, None, None
-        wide = widgets.Layout(width="100%")
+        wide = widgets.Layout(width="98%")
         own = {"description_width": "initial"}
 
         def slider(options, value, description):
@@ -204,13 +206,13 @@ class Panel:
             )
             box.observe(self.changed, "value")
             self.boxes[label] = box
-        self.state = widgets.HTML()
+        self.state, self.took = widgets.HTML(), widgets.HTML()
         self.bar = widgets.IntProgress(min=0, max=100, layout=widgets.Layout(width="180px"))
         self.stop = widgets.Button(description="Stop", disabled=True)
         self.stop.on_click(lambda _: self.stopped())
         self.reset = widgets.Button(description="Reset")
         self.reset.on_click(lambda _: self.begin_again())
-        buttons = [self.reset, self.stop, self.bar]
+        buttons = [self.reset, self.stop, self.bar, self.took]
         if gpu() is not None:
             self.timed_at = widgets.Dropdown(options=TIMED, value=4096, description="time at")
             button = widgets.Button(
@@ -275,12 +277,11 @@ class Panel:
         while job.is_alive() and job is self.job:
             took = time.perf_counter() - started
             self.bar.value = int(min(95, 100 * took / expected))
-            self.state.value = f"<i>compiling and running ... {took:.0f} s</i>"
+            self.took.value = f"<i>compiling and running ... {took:.0f} s</i>"
             job.join(0.3)
         if job is self.job:
             self.bar.value, self.stop.disabled = 0, True
-            if job.stopped:
-                self.state.value = "<i>stopped</i>"
+            self.took.value = "<i>stopped</i>" if job.stopped else ""
 
     def stopped(self) -> None:
         if self.job is not None:

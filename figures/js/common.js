@@ -28,20 +28,22 @@ const svg = {
     `${bold ? ' font-weight="700"' : ""}>${escape(words)}</text>`,
   line: (x0, y0, x1, y1, color = "var(--gl-muted)", width = 1, more = "") =>
     `<line x1="${x0.toFixed(1)}" y1="${y0.toFixed(1)}" x2="${x1.toFixed(1)}" y2="${y1.toFixed(1)}" stroke="${color}" stroke-width="${width}" ${more}/>`,
-  // Where there is nothing to draw, the label stands in the picture's place: it says why.
+  // On a phone a picture keeps its full width, so that its smallest words stay legible, and scrolls. Where there is nothing to
+  // draw, the label stands in the picture's place: it says why.
   page: (width, height, body, label, min = 560) =>
-    `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(label)}" style="min-width:${min}px">${body || svg.words(width, height, label)}</svg>`,
+    `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(label)}" style="min-width:${body ? min : 0}px;--wide:${body ? width : 0}px">` +
+    `${body || svg.words(width, height, label)}</svg>`,
   words: (width, height, label) => {
     const lines = [];
     for (const word of label.split(" ")) {
       const last = lines.length - 1;
-      if (last >= 0 && lines[last].length + word.length < 58) lines[last] += ` ${word}`;
+      if (last >= 0 && lines[last].length + word.length < 46) lines[last] += ` ${word}`;
       else lines.push(word);
     }
-    const from = height / 2 - (lines.length - 1) * 11;
+    const from = height / 2 - (lines.length - 1) * 16;
     return (
       svg.rect(0, 0, width, height, "var(--gl-soft)") +
-      lines.map((line, i) => svg.text(width / 2, from + 22 * i, line, { size: 15 })).join("")
+      lines.map((line, i) => svg.text(width / 2, from + 32 * i, line, { size: 24 })).join("")
     );
   },
 };
@@ -254,6 +256,7 @@ svg{display:block;width:100%;height:auto;font-family:"DejaVu Sans",Verdana,syste
 .bad{color:#d55e00}.good{color:#009e73}
 .tools{display:flex;gap:.5em;margin:.4em 0 0}
 .tools button{font:inherit;font-size:13px;min-height:28px;padding:.15em .9em;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;cursor:pointer}
+@media (max-width:520px){svg{min-width:var(--wide,0)!important}}
 @media print{.controls,.tools{display:none}}
 button:focus-visible,input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
 `;

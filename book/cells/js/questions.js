@@ -198,7 +198,18 @@ const questions = (() => {
     else host.dataset.state = "open";
   };
 
+  // JupyterLab takes keys as commands unless the focused element itself says that they stay with it.
+  const keepKeys = () => {
+    if (window.gemmKeys) return;
+    window.gemmKeys = true;
+    const mark = (event) => {
+      if (event.target.closest?.(".gl-live, .gl")) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+    };
+    window.addEventListener("keydown", mark, true);
+  };
+
   const mount = () => {
+    keepKeys();
     for (const host of document.querySelectorAll(".gl-q:not([data-state])")) {
       host.dataset.state = "open";
       build(host);
