@@ -386,6 +386,7 @@ HOPPER_TYPES = (
     ({"HALF_OUTPUT": 1}, {"output": "float16"}),
     ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
     ({"BF16_OUTPUT": 1}, {"output": "bfloat16"}),
+    ({"BF16_INPUT": 1, "BF16_OUTPUT": 1}, {"inputs": "bfloat16", "output": "bfloat16"}),
 )
 
 
