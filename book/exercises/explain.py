@@ -144,6 +144,57 @@ _HAZARDS = {
         "with wmma::fill_fragment",
     ),
     "global-race": ("a race on global memory", ""),
+    "undefined-shuffle": (
+        "a value from a lane that took no part",
+        "uses what a shuffle brought from a lane that had left, or that the mask does not name: that value is undefined",
+    ),
+    "membermask": (
+        "a mask that is not of the lanes that come",
+        "names lanes in its mask that do not execute it, or leaves out lanes that do",
+    ),
+    "unfinished-read": (
+        "a tile overwritten while it is read",
+        "writes to shared memory that an asynchronous copy or a product may still be reading. Wait for that "
+        "(wgmma_wait, tma_store_wait_read), and let the writer wait for whoever waited",
+    ),
+    "missing-proxy-fence": (
+        "a fence of the async proxy is missing",
+        "lets TMA or wgmma read what threads have written. Each thread that wrote has to call async_fence() after "
+        "its stores, before the barrier",
+    ),
+    "wrong-swizzle": (
+        "descriptor and tensor map disagree",
+        "reads a tile with another swizzle than that of the tensor map that filled it",
+    ),
+    "missing-init-fence": (
+        "the fence after barrier_init is missing",
+        "lets a copy count at an mbarrier that it may not see yet. barrier_init_fence() has to follow barrier_init",
+    ),
+    "exit-before-copy": (
+        "the kernel ends before its copy",
+        "starts a copy that nobody has waited for when the block ends",
+    ),
+    "exited-block": (
+        "a block that may have ended",
+        "reaches into the shared memory of another block, which may have ended. That block has to wait at its end",
+    ),
+    "unfinished-wgmma": (
+        "sums that are not finished",
+        "touches the sums of a product that is under way. wgmma_commit() and wgmma_wait<0>() have to come before",
+    ),
+    "overwritten-fragment": (
+        "a fragment overwritten while it is multiplied",
+        "writes a register that a product under way still reads. wgmma_wait<0>() has to come before",
+    ),
+    "missing-wgmma-fence": (
+        "the fence before the product is missing",
+        "starts a product on registers that the threads have just used. wgmma_fence() has to come before "
+        "the first product",
+    ),
+    "uncommitted-wgmma": (
+        "a product that nobody waited for",
+        "starts a product, and the kernel ends without wgmma_commit() and wgmma_wait<0>() after it",
+    ),
 }
 _BETWEEN_BLOCKS = (
     "touches what a thread of another block reads or writes; blocks run in any order, so which of them comes "
@@ -158,7 +209,7 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
     """Headline, then each pair of source lines that race, once, in the lines of `file`."""
     headline, said = "", []
     for hazard in trace.hazards:
-        words, did = _HAZARDS.get(hazard.kind, ("a race", hazard.kind.replace("-", " ")))
+        words, did = _words(hazard)
         headline = headline or words
         first = _quoted(hazard.frames, source, file)
         second = _quoted(hazard.other_frames, source, file)
@@ -178,6 +229,28 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         if text not in said:
             said.append(text)
     return (headline, *(line for text in said[:3] for line in text))
+
+
+def _words(hazard) -> tuple[str, str]:
+    """Headline, and what the later access did. What TMA and wgmma add to older kinds has words of its own."""
+    headline, did = _HAZARDS[hazard.kind]
+    if "the wgmma " in hazard.message and hazard.kind == "write-after-read":
+        did = (
+            "overwrites what a product has read, and this thread has not waited for those who waited for the product. "
+            "They have to arrive at an mbarrier after wgmma_wait, and this thread has to wait for it"
+        )
+    elif "passed at once" in hazard.message:
+        headline = "a wait with the wrong parity"
+        did = (
+            "touches what a copy has not finished writing. The wait before it passed at once, for a phase that was over "
+            "before, so its parity is wrong"
+        )
+    elif "bulk copy" in hazard.message:
+        did = "touches what a copy by TMA has not finished writing, and nobody has waited for the phase of its mbarrier"
+    elif "neither waited for that phase" in hazard.message:
+        headline = "a tile read by a thread that has not waited"
+        did = "reads what a copy by TMA brought. Others have waited for its mbarrier, but this thread has not"
+    return headline, did
 
 
 def _fills_shared_memory(trace) -> bool:

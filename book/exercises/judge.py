@@ -14,6 +14,7 @@ from emulator.counts.trace import COLUMNS
 
 from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
+from .bounds import beyond_its_end
 from .cases import unwritten
 from .diagnose import NOTHING_ADDED, explained, findings, named
 from .exercise import Exercise, Goal
@@ -105,7 +106,10 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     for case in cases:
         tries.append(attempt(built, exercise.name, case))
         if _is_mistake(tries[-1]):
-            return failed(*_mistake(kernel, tries, cases[len(tries) :]))
+            beyond = beyond_its_end(exercise.name, source, [tries[-1].case])
+            return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])))
+    if beyond := beyond_its_end(exercise.name, source, [tries[0].case, tries[-1].case]):
+        return failed(*beyond)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
     reached, missed = _measured(kernel, {one.case.label: one.trace for one in tries})
