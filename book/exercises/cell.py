@@ -40,7 +40,7 @@ def kernel(line: str, cell: str) -> None:
     try:
         if absent := missing("\n" + cell, f"{name}.cu"):
             raise kernels.BuildError(f"{name} does not compile", absent)
-        built = compile_cell(name, text)
+        built = compile_cell(name, text, next((e.arch for e in EXERCISES if e.name == name), None))
     except kernels.BuildError as error:
         print(f"{WRONG} {name} does not compile")
         print("\n".join(str(d) for d in error.diagnostics))

@@ -109,7 +109,8 @@ class Exercise:
 
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
-    would help. `variable` is what an answer that is no kernel is called in its cell.
+    would help. `variable` is what an answer that is no kernel is called in its cell. `arch`: what a kernel is compiled
+    for, where not for sm_80; a GPU of another generation does not run it.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Exercise:
     given: str = ""
     answer: str = ""
     variable: str = ""
+    arch: str | None = None
 
     @property
     def is_kernel(self) -> bool:

@@ -89,7 +89,19 @@ def explain_error(
         number = re.match(r"PTX line (\d+)", where)
         line = at(int(number[1])) if number else None
         said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
+    if barriers := getattr(error, "barriers", []):
+        said += [_mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers[:2]]
+        why = (
+            "A wait for parity p returns when a phase of that parity is over. A fresh barrier is in phase 0, so a wait for "
+            "parity 1 passes at once, and a wait for parity 0 passes when the first phase has ended. A phase ends when "
+            "all arrivals and all announced bytes have come."
+        )
     return (headline, *said, *([why] if why else []))
+
+
+def _mbarrier(text: str, source: str, kernel: str) -> str:
+    """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
+    return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
 
 
 def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         return Verdict(exercise.name, False, headline, lines)
 
     try:
-        built = compile_cell(exercise.name, source)
+        built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
         lines = (x for d in error.diagnostics for x in str(d).splitlines())
         return failed("does not compile", *lines)
@@ -106,9 +106,9 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     for case in cases:
         tries.append(attempt(built, exercise.name, case))
         if _is_mistake(tries[-1]):
-            beyond = beyond_its_end(exercise.name, source, [tries[-1].case])
+            beyond = beyond_its_end(exercise, source, [tries[-1].case])
             return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])))
-    if beyond := beyond_its_end(exercise.name, source, [tries[0].case, tries[-1].case]):
+    if beyond := beyond_its_end(exercise, source, [tries[0].case, tries[-1].case]):
         return failed(*beyond)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
@@ -122,8 +122,10 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         return failed("right, but not at its goal", right, *missed)
 
     gpu = kernels.gpu()
-    if gpu is not None:
-        built = compile_cell(exercise.name, source, gpu.arch)
+    if gpu is not None and exercise.arch and f"{gpu.arch}a" != exercise.arch:
+        reached.append(f"not tried on this {gpu.name}: it is made for sm_{exercise.arch}")
+    elif gpu is not None:
+        built = compile_cell(exercise.name, source, exercise.arch or gpu.arch)
         for one in tries:
             here = attempt(built, exercise.name, one.case, machine="gpu")
             if not here.right:

@@ -281,6 +281,49 @@ PRECISION_SUSPECTS = {
 }  # fmt: skip
 
 
+def tf32_products(rng) -> tuple[Case, ...]:
+    """Products of floats, to more digits than one product of tf32 has."""
+    sizes = (16, 8, 8), (32, 16, 24), (16, 24, 64)
+    drawn = tuple(int(n * rng.integers(1, 5)) for n in (16, 8, 8))
+    return tuple(
+        replace(product(rng, size, (16, 8), (32,)), tolerance=2.0**-20) for size in (*sizes, drawn)
+    )
+
+
+def tf32(x) -> np.ndarray:
+    """Rounded to 10 bits of mantissa, ties away from zero."""
+    bits = np.asarray(x, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def _in_tf32(*pairs):
+    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B"."""
+
+    def guess(case):
+        parts = {}
+        for name, x in zip("ab", (case.product.A, case.product.B), strict=True):
+            high = tf32(x)
+            low = tf32(x.astype(np.float32) - high)
+            parts |= {name: high.astype(float), name.upper(): low.astype(float)}
+        return sum(parts[a] @ parts[b] for a, b in pairs)
+
+    return guess
+
+
+TF32_SUSPECTS = {
+    "What tf32 loses of A and of B is nowhere: 10 bits of mantissa are left of each": _in_tf32("ab"),
+    "What tf32 loses of B is nowhere: a * b_low is missing": _in_tf32("ab", "Ab"),
+    "What tf32 loses of A is nowhere: a_low * b is missing": _in_tf32("ab", "aB"),
+    "a_low is multiplied by b_low, and not by b: a * b_low and a_low * b are missing": _in_tf32("ab", "AB"),
+    "The product of what tf32 keeps is missing": _in_tf32("Ab", "aB"),
+    "The product of what tf32 keeps is added twice": _in_tf32("ab", "ab", "Ab", "aB"),
+    "a_low * b is added twice, and a * b_low is missing": _in_tf32("ab", "Ab", "Ab"),
+    "a * b_low is added twice, and a_low * b is missing": _in_tf32("ab", "aB", "aB"),
+    "a * b_low is missing: only a_low is used, twice": _in_tf32("ab", "Ab", "AB"),
+    "a_low * b is missing: only b_low is used, twice": _in_tf32("ab", "aB", "AB"),
+}  # fmt: skip
+
+
 def _tile(rng, rows: int, K: int) -> np.ndarray:
     return rng.standard_normal((rows, K)).astype(np.float16)
 
