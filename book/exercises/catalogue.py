@@ -893,7 +893,8 @@ EXERCISES = (
         ),
         goals=(Goal("wgmma of a warp", 16, "M=64, N=128, K=64"),),
         suspects=hopper.DESCRIPTOR_SUSPECTS,
-        outside="A start or an offset in a descriptor is too large. Bytes are divided by 16 before they are packed.",
+        outside="The message says what the descriptor holds. Compare it with what you meant: swizzle 0 means that bits 62 and 63 are "
+        "not set, and a start or an offset that is too large may not have been divided by 16 before it was packed.",
         arch=hopper.ARCH,
     ),
     Exercise(

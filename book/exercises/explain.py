@@ -69,6 +69,12 @@ def explain_error(
         ("the emulator stopped it", ""),
     )
     frames = getattr(error, "frames", {})
+    if "more arrivals at the mbarrier" in str(error):
+        headline, why = (
+            "an mbarrier that gets too many arrivals",
+            "Somebody arrives for the next phase before this one has ended. Who fills a stage has to wait until it is empty: "
+            "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
+        )
 
     def at(ptx_line) -> str | None:
         return _quoted(frames.get(ptx_line, ()), source, file)

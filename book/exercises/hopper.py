@@ -359,7 +359,7 @@ def shared_registers(share) -> list[str]:
             'The answer is the function itself: check("balance_roles", share), without parentheses'
         ]
     rng = np.random.default_rng()
-    asked = [(168, 2, 40), (168, 2, 24), (128, 3, 30), (128, 1, 17)]
+    asked = [(168, 2, 40), (168, 2, 24), (128, 3, 30), (128, 1, 13)]
     asked += [(8 * int(rng.integers(12, 22 - 5 * (c != 2))), c, int(rng.integers(10, 57))) for c in (1, 2, 3, 2)]
     for launched, consumers, producer in asked:
         what = f"share({launched}, {consumers}, {producer})"
@@ -382,6 +382,8 @@ def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
         return ""
     if found == right[::-1]:
         return "The two are the other way round: the producer's number comes first"
+    if small == right[0] and (said := _too_many(small, large, consumers, launched)):
+        return said
     for name, number in (("producer", small), ("consumers", large)):
         if number % UNIT:
             return f"{number} for the {name} is no multiple of {UNIT}, in which registers are handed out"
@@ -391,6 +393,12 @@ def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
         return f"The producer's code needs {producer} registers, so {small} are too few"
     if small > right[0]:
         return f"The producer needs no more than {right[0]}: {producer}, rounded up to a multiple of {UNIT}, and {LEAST} at least"
+    held, there = small + consumers * large, launched * (consumers + 1)
+    return f"{small} + {consumers} x {large} = {held} of {there}: there is room for {right[1]} in each consumer"
+
+
+def _too_many(small: int, large: int, consumers: int, launched: int) -> str:
+    """What is said where they hold more than the block was given."""
     held, there = small + consumers * large, launched * (consumers + 1)
     sums = f"{small} + {consumers} x {large} = {held}"
     if held > there:
@@ -403,4 +411,4 @@ def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
             f"{sums} per lane of the {consumers + 1} warpgroups, and there are {consumers + 1} x {launched} = {there}: "
             "the consumers would wait for ever"
         )
-    return f"{sums} of {there}: there is room for {right[1]} in each consumer"
+    return ""

@@ -192,6 +192,8 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
                 _causes_in_addresses(kernel, [last.case, *later])
                 or what_if(kernel.built, kernel.name, last.case)
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
+        elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
+            said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
     return _wrong(kernel, tries, later)
 

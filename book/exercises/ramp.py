@@ -297,7 +297,7 @@ def tf32(x) -> np.ndarray:
 
 
 def _in_tf32(*pairs):
-    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B"."""
+    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B" (with registers swapped: "x", "X")."""
 
     def guess(case):
         parts = {}
@@ -305,16 +305,20 @@ def _in_tf32(*pairs):
             high = tf32(x)
             low = tf32(x.astype(np.float32) - high)
             parts |= {name: high.astype(float), name.upper(): low.astype(float)}
+        turned = np.arange(len(parts["b"])) ^ 4  # a lane's two registers of B, the other way round
+        parts |= {"x": parts["b"][turned], "X": parts["B"][turned]}
         return sum(parts[a] @ parts[b] for a, b in pairs)
 
     return guess
 
 
 TF32_SUSPECTS = {
-    "What tf32 loses of A and of B is nowhere: 10 bits of mantissa are left of each": _in_tf32("ab"),
+    "The terms a * b_low and a_low * b are missing: 10 bits of mantissa are left of each number": _in_tf32("ab"),
     "What tf32 loses of B is nowhere: a * b_low is missing": _in_tf32("ab", "Ab"),
     "What tf32 loses of A is nowhere: a_low * b is missing": _in_tf32("ab", "aB"),
-    "a_low is multiplied by b_low, and not by b: a * b_low and a_low * b are missing": _in_tf32("ab", "AB"),
+    "b_low[0] and b_low[1] are the other way round": _in_tf32("ab", "Ab", "aX"),
+    "b[0] and b[1] are the other way round": _in_tf32("ax", "Ax", "aB"),
+    "b[0] and b[1] are the other way round, and b_low[0] and b_low[1] too": _in_tf32("ax", "Ax", "aX"),
     "The product of what tf32 keeps is missing": _in_tf32("Ab", "aB"),
     "The product of what tf32 keeps is added twice": _in_tf32("ab", "ab", "Ab", "aB"),
     "a_low * b is added twice, and a * b_low is missing": _in_tf32("ab", "Ab", "Ab"),
@@ -352,16 +356,22 @@ def by_chunks(tile) -> np.ndarray:
     return tile.reshape(16, 4, 8).swapaxes(0, 1)
 
 
-def fragments(tile, order=(0, 1, 2, 3), chunk=lambda row, c: c) -> np.ndarray:
+def fragments(
+    tile, order=(0, 1, 2, 3), chunk=lambda row, c: c, turned=False, rows=lambda row: row
+) -> np.ndarray:
     """(2, 32, 4) int32: what each lane's registers hold of the two 16 x 16 halves, by PTX's lane map.
 
-    order: which register's matrix stands in each; chunk: which chunk is read in place of another.
+    order: which register's matrix stands in each; chunk: which chunk is read in place of another; turned: each
+    matrix of 8 x 8 is transposed; rows: which row is read in place of another.
     """
     halves = np.zeros((2, 32, 8), np.float16)
     for step in range(2):
         for lane in range(32):
             for half in range(8):
                 row, col = a_element(lane, 2 * order[half // 2] + half % 2)
+                if turned:
+                    row, col = row // 8 * 8 + col % 8, col // 8 * 8 + row % 8
+                row = rows(row)
                 which = chunk(row, 2 * step + col // 8)
                 halves[step, lane, half] = tile[row, 8 * which + col % 8]
     return halves.view(np.int32)
@@ -377,6 +387,21 @@ FRAGMENT_SUSPECTS = {
     ),
     "The chunk is read where it would lie without the swizzle": _of_tile(
         chunk=lambda row, c: c ^ row // 2 % 4
+    ),
+    "Each 8 x 8 matrix is transposed: these are the registers that ldmatrix loads with .trans": _of_tile(
+        turned=True
+    ),
+    "Each 8 x 8 matrix is transposed by .trans, and registers 1 and 2 are the other way round": _of_tile(
+        turned=True, order=(0, 2, 1, 3)
+    ),
+    "Each register holds rows 0-7: lanes 8 to 15 have to point at rows 8 to 15": _of_tile(
+        rows=lambda row: row % 8
+    ),
+    "Rows 0-7 and rows 8-15 are the other way round": _of_tile(rows=lambda row: row ^ 8),
+    "Both steps read the last 16 columns": _of_tile(chunk=lambda row, c: 2 + c % 2),
+    "The two steps are the other way round": _of_tile(chunk=lambda row, c: c ^ 2),
+    "Both chunks of a step are its left one: lanes 16 and up have to point at the chunk to the right": _of_tile(
+        chunk=lambda row, c: c // 2 * 2
     ),
     "Both steps read the first 16 columns": _of_tile(chunk=lambda row, c: c % 2),
     "The two chunks of a step are the other way round": _of_tile(chunk=lambda row, c: c ^ 1),

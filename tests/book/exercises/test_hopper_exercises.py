@@ -30,9 +30,9 @@ MISTAKES = {
         "by the tile's number": ([(FULL, "barrier_wait(full + 8 * s, i % 2);")], "a wait with the wrong parity|" + HANGS),
         "the producer by the tile's number": ([(EMPTY, "barrier_wait(empty + 8 * s, i % 2 ^ 1);")], HANGS),
         "always 0": ([(FULL, "barrier_wait(full + 8 * s, 0);")], HANGS + "|a wait with the wrong parity"),
-        "the producer does not wait": ([(EMPTY, "")], "overwritten|overwrites|written"),
+        "the producer does not wait": ([(EMPTY, "")], "is that wait there"),
         "the consumers do not wait": ([(FULL, "")], "a copy by TMA has not finished writing"),
-        "always 1": ([(EMPTY, "barrier_wait(empty + 8 * s, 1);")], "overwrite|" + HANGS),
+        "always 1": ([(EMPTY, "barrier_wait(empty + 8 * s, 1);")], "right parity"),
     },
     "write_descriptor": {
         "A stays": ([("a_tile + k * 2", "a_tile")], "A's start does not move along k"),
@@ -43,7 +43,7 @@ MISTAKES = {
         "B's offsets swapped": ([("PANEL_BYTES, 8 * 128, 1)", "8 * 128, PANEL_BYTES, 1)")], "the wrong way round"),
         "from row to row": ([("16, 8 * 128, 1)", "16, 128, 1)")], "from eight rows to the next eight"),
         "the swizzle of 64 bytes": ([("8 * 128, 1);\n        const auto b", "8 * 128, 2);\n        const auto b")], "another swizzle"),
-        "no swizzle": ([("static_cast<unsigned long long>(swizzle_code) << 62", "0")], "another swizzle"),
+        "no swizzle": ([("static_cast<unsigned long long>(swizzle_code) << 62", "0")], "swizzle 0 means that bits 62 and 63 are not set"),
         "bytes are not divided": ([("(stride >> 4)", "(stride)")], "divided by 16 before they are packed|out of bounds|stride"),
         "the start is not divided": ([("(start & 0x3ffff) >> 4", "start & 0x3ffff")], "divided by 16 before they are packed|misaligned|out of bounds|another swizzle"),
         "shifted in 32 bits": ([("static_cast<unsigned long long>(stride >> 4) << 32", "(stride >> 4) << 31 << 1")], "stride offsets are 0"),
@@ -51,7 +51,6 @@ MISTAKES = {
     "place_fences": {
         "no fence after the initialising": ([("        barrier_init_fence();\n", "")], "barrier_init_fence() has to follow"),
         "no proxy fence": ([("    async_fence();\n", "")], "async_fence() after its stores"),
-        "the proxy fence behind the barrier": ([("    async_fence();\n    __syncthreads();\n", "    __syncthreads();\n    async_fence();\n")], "async_fence() after its stores"),
         "the proxy fence by one thread": ([("    async_fence();\n", "    if (threadIdx.x == 0) async_fence();\n")], "async_fence() after its stores"),
         "no wgmma fence": ([("    wgmma_fence();\n", "")], "wgmma_fence() has to come before"),
         "the wgmma fence too early": ([("    wgmma_fence();\n", ""), ("    each_element([&](float& sum, float& c) { sum = c; });\n", "    wgmma_fence();\n    each_element([&](float& sum, float& c) { sum = c; });\n")], "wgmma_fence() has to come before"),
@@ -75,10 +74,10 @@ MISTAKES = {
     "split_tf32": {
         "one cross term": ([("        mma_m16n8k8_tf32(acc, a, b_low[0], b_low[1]);\n", "")], "a * b_low is missing"),
         "the other": ([("        mma_m16n8k8_tf32(acc, a_low, b[0], b[1]);  // small terms first\n", "")], "a_low * b is missing"),
-        "low times low": ([("        mma_m16n8k8_tf32(acc, a_low, b[0], b[1]);  // small terms first\n", ""), ("acc, a, b_low[0]", "acc, a_low, b_low[0]")], "a_low is multiplied by b_low"),
+        "low times low": ([("        mma_m16n8k8_tf32(acc, a_low, b[0], b[1]);  // small terms first\n", ""), ("acc, a, b_low[0]", "acc, a_low, b_low[0]")], "a * b_low and a_low * b are missing"),
         "large parts missing": ([("        mma_m16n8k8_tf32(acc, a, b[0], b[1]);\n", "")], "The product of what tf32 keeps is missing"),
         "one term twice": ([("acc, a, b_low[0], b_low[1]", "acc, a_low, b[0], b[1]")], "a_low * b is added twice"),
-        "registers of B swapped": ([("acc, a, b_low[0], b_low[1]", "acc, a, b_low[1], b_low[0]")], "a * b_low"),
+        "registers of B swapped": ([("acc, a, b_low[0], b_low[1]", "acc, a, b_low[1], b_low[0]")], "b_low[0] and b_low[1] are the other way round"),
     },
 }  # fmt: skip
 
@@ -97,6 +96,7 @@ OTHER_WAYS = {
         "numbers": [("PANEL_BYTES, 8 * 128, 1)", "8192, 1024, 1)")],
     },
     "place_fences": {
+        "each reader's fence, behind the barrier": [("    async_fence();\n    __syncthreads();\n", "    __syncthreads();\n    async_fence();\n")],
         "a fence for all": [("        barrier_init_fence();\n", "        async_fence();\n")],
         "a fence before each product": [("        wgmma_k16<half", "        wgmma_fence(),\n        wgmma_k16<half")],
         "a fence in the loop": [("i += 128)\n        pairs[i] = __hadd2(pairs[i], pairs[i]);\n    async_fence();", "i += 128) {\n        pairs[i] = __hadd2(pairs[i], pairs[i]);\n        async_fence();\n    }")],

@@ -137,6 +137,9 @@ MISTAKES = {
     },
     "tile_fragments": {
         "matrices 1 and 2 swapped": ([("row = lane % 16, chunk = 2 * step + lane / 16", "row = lane % 8 + lane / 16 * 8, chunk = 2 * step + lane / 8 % 2")], "Registers 1 and 2 are the other way round"),
+        "transposed": ([("ldmatrix_x4(", "ldmatrix_x4_trans(")], "Each 8 x 8 matrix is transposed"),
+        "rows 0 to 7 only": ([("row = lane % 16", "row = lane % 8")], "lanes 8 to 15 have to point at rows 8 to 15"),
+        "the left chunk only": ([("chunk = 2 * step + lane / 16", "chunk = 2 * step")], "have to point at the chunk to the right"),
         "no swizzle": ([("tile + row * 32 + 8 * place(row, chunk)));\n", "tile + row * 32 + 8 * chunk));\n")], "without the swizzle"),
         "the step left out": ([("chunk = 2 * step + lane / 16", "chunk = lane / 16")], "Both steps read the first 16 columns"),
         "one chunk a step": ([("chunk = 2 * step + lane / 16", "chunk = step + lane / 16")], "one chunk after step 0, not two"),
