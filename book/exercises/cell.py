@@ -7,6 +7,9 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
+from IPython import get_ipython
+from IPython.display import display
+
 import kernels
 from kernels.build import cache_folder
 
@@ -93,6 +96,21 @@ def check(name: str, answer=None) -> None:
     if verdict.passed:
         _remember(name)
     print(verdict)
+    for picture in verdict.pictures:
+        _show(picture.drawing())
+
+
+def _show(drawing) -> None:
+    """The drawing in a notebook; where nothing can be displayed, what it shows in words."""
+    if _in_notebook():
+        display(drawing)
+    else:
+        print(f"\n{drawing.plain()}")
+
+
+def _in_notebook() -> bool:
+    shell = get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
 
 
 def _has_compiled(name: str) -> bool:

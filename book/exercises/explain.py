@@ -51,9 +51,14 @@ def quote(line: int, source: str, file: str = "") -> str:
     return shorten(f"line {line}: {statement}", QUOTED, placeholder=" ...")
 
 
+def own_line(frames, file: str) -> int | None:
+    """The line of `file` among these frames, None if there is none."""
+    return next((n for name, n in frames if name == file), None)
+
+
 def _quoted(frames, source: str, file: str) -> str | None:
     """The line of `file` among these frames, which may begin in a header that it called; None if there is none."""
-    line = next((n for name, n in frames if name == file), None)
+    line = own_line(frames, file)
     return quote(line, source, file) if line else None
 
 

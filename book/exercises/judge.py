@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import wrap
 
 import numpy as np
@@ -31,6 +31,7 @@ from .explain import (
     quote,
 )
 from .patience import DoesNotEnd
+from .pictures import of_accesses, of_hazards
 from .race import race
 from .signature import differences
 
@@ -39,12 +40,16 @@ RIGHT, WRONG = "✓", "✗"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checker found. `lines` hold positions and counts; a value only where no cause was found."""
+    """What the checker found. `lines` hold positions and counts; a value only where no cause was found.
+
+    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`.
+    """
 
     name: str
     passed: bool
     headline: str
     lines: tuple[str, ...] = ()
+    pictures: tuple = field(default=(), repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -87,8 +92,8 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     """Build and try this CUDA source: right at every case, then within the goals, then on the GPU."""
     rng = rng or np.random.default_rng()
 
-    def failed(headline, *lines):
-        return Verdict(exercise.name, False, headline, lines)
+    def failed(headline, *lines, pictures=()):
+        return Verdict(exercise.name, False, headline, lines, tuple(pictures))
 
     try:
         built = compile_cell(exercise.name, source, exercise.arch)
@@ -107,19 +112,22 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         tries.append(attempt(built, exercise.name, case))
         if _is_mistake(tries[-1]):
             beyond = beyond_its_end(exercise, source, [tries[-1].case])
-            return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])))
+            seen = () if beyond else _pictures(kernel, tries[-1])
+            return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])), pictures=seen)
     if beyond := beyond_its_end(exercise, source, [tries[0].case, tries[-1].case]):
         return failed(*beyond)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
-    reached, missed = _measured(kernel, {one.case.label: one.trace for one in tries})
+    traces = {one.case.label: one.trace for one in tries}
+    drawn = of_accesses(exercise, traces, source)
+    reached, missed = _measured(kernel, traces)
     if exercise.inspect is not None:
         label = exercise.needs[0].case if exercise.needs else cases[0].label
         missed += exercise.inspect(
             built, next(one.trace for one in tries if one.case.label == label)
         )
     if missed:
-        return failed("right, but not at its goal", right, *missed)
+        return failed("right, but not at its goal", right, *missed, pictures=drawn)
 
     gpu = kernels.gpu()
     if gpu is not None and exercise.arch and f"{gpu.arch}a" != exercise.arch:
@@ -140,9 +148,18 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     if exercise.race is not None:
         faster, told = race(exercise, built, gpu)
         if not faster:
-            return failed("right, but not fast enough", right, *reached, told)
+            return failed("right, but not fast enough", right, *reached, told, pictures=drawn)
         reached.append(told)
-    return Verdict(exercise.name, True, right, tuple(reached))
+    return Verdict(exercise.name, True, right, tuple(reached), drawn)
+
+
+def _pictures(kernel: _Kernel, one: Attempt) -> tuple:
+    """Of a launch that is wrong: its first hazard, or what it accessed. Nothing where it stopped."""
+    if one.error is not None or one.trace.uneven or absent_lanes(one.trace):
+        return ()
+    if one.trace.hazards:
+        return of_hazards(one.trace, kernel.source)
+    return of_accesses(kernel.exercise, {one.case.label: one.trace}, kernel.source)
 
 
 def _is_mistake(one: Attempt) -> bool:

@@ -136,7 +136,7 @@ _COUNTED = {
     ),
     "encode_map": lambda: _own("encode_map", "describe")(np.zeros((64, 64), np.float32), 64, 128).box[1],
     "mend_parity": lambda: 7 // 2 % 2 ^ 1,
-    "write_descriptor": lambda: figures.descriptor_bits(stride=8 * 128) >> 32 & 0x3FFF,
+    "write_descriptor": lambda: figures.descriptor_bits(0, 16, 8 * 128, 128) >> 32 & 0x3FFF,
     "place_fences": lambda: _trace("place_fences").rows("fence.mbarrier_init")[0].threads,
     "balance_roles": lambda: _own("balance_roles", "share")(168, 2, 40)[1],
     "split_steps": lambda: len(range(0, -(-300 // 64), 2)),

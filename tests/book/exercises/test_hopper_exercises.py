@@ -10,6 +10,7 @@ from book.exercises import find, judge
 from book.exercises.cell import judge_answer
 from book.exercises.diagnose import explained
 from book.exercises.hopper import best_share
+from tests.book.exercises.test_ramp import plain, with_edits
 
 GIVEN = {
     "mend_parity": "wait for parity 0 passes when the first phase has ended",
@@ -114,18 +115,6 @@ OTHER_WAYS = {
         "low left as it is": [("low = to_tf32(x - __uint_as_float(high))", "low = __float_as_uint(x - __uint_as_float(high))")],
     },
 }  # fmt: skip
-
-
-def with_edits(name, edits):
-    text = find(name).solution
-    for old, new in edits:
-        assert old in text, f"the solution of {name} has no {old!r}"
-        text = text.replace(old, new)
-    return text
-
-
-def plain(verdict):
-    return " ".join(str(verdict).split())
 
 
 @pytest.mark.parametrize("name", GIVEN)
