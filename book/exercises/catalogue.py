@@ -893,8 +893,9 @@ EXERCISES = (
         ),
         goals=(Goal("wgmma of a warp", 16, "M=64, N=128, K=64"),),
         suspects=hopper.DESCRIPTOR_SUSPECTS,
-        outside="The message says what the descriptor holds. Compare it with what you meant: swizzle 0 means that bits 62 and 63 are "
-        "not set, and a start or an offset that is too large may not have been divided by 16 before it was packed.",
+        outside="Compare what the descriptor holds with what you meant: swizzle 0 means that bits 62 and 63 are not set, and 32 that "
+        "they hold another code. The last start of B is `b_tile + 48 * 128`, and its last row of k must not lie "
+        "beyond the tile. A number that is 16 times too large was not divided by 16.",
         arch=hopper.ARCH,
     ),
     Exercise(

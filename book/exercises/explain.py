@@ -95,8 +95,12 @@ def explain_error(
         name = kernel or file.removesuffix(".cu")
         message = _in_words(str(error).splitlines()[0], source, name)
         said.append(f"block {error.block}{thread}: {message}")
-    for text in getattr(error, "waiting", [])[:4]:
+    seen: set[str] = set()
+    for text in getattr(error, "waiting", []):
         who, _, where = text.partition(": ")
+        if where in seen or len(seen) == 4:  # other warps wait at the same place
+            continue
+        seen.add(where)
         number = re.match(r"PTX line (\d+)", where)
         line = at(int(number[1])) if number else None
         said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
@@ -241,10 +245,20 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         elif hazard.kind == "uninitialised-read":
             name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
             did = did.replace("a place", f"a place{name}")
+            if trace.rows("cp.async.bulk.tensor"):
+                did = (
+                    f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
+                    "another barrier, passes too early"
+                )
             if not _fills_shared_memory(trace):
                 did = "reads shared memory, and nothing in this kernel writes to it"
         if first is None:
             first, second = second, None
+        if hazard.kind == "uninitialised-register" and "wgmma" in source:
+            did = (
+                "uses a variable that was never given a value. The first product has to replace the sums (its last argument "
+                "is false), or they have to begin with 0"
+            )
         if hazard.kind == "uninitialised-register" and second is not None:
             first, second = second, None  # where the variable is first read tells more
         text = [first] if first else []
@@ -278,7 +292,8 @@ def _words(hazard) -> tuple[str, str]:
 
 def _fills_shared_memory(trace) -> bool:
     return any(
-        row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red"))
+        (row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red")))
+        or row.opcode.startswith("cp.async.bulk")
         for row in trace.instructions
     )
 

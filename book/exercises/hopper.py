@@ -15,7 +15,7 @@ from .exercise import Case
 ARCH = "90a"
 SPAN = 128  # bytes of the swizzle
 STEP = 64  # halves in it
-HALF = np.dtype(np.float16)
+B_TILE = 64 * 128  # where B's tile begins, in bytes behind A's
 
 
 def _mapped(array, box) -> TensorMap:
@@ -84,7 +84,7 @@ def described(a=None, b=None) -> Callable:
                 memory = np.concatenate([one.reshape(-1) for one in tiles])
                 for k in range(0, 64, 16):
                     C[row : row + 64, col : col + 128] += _read_a(memory, *a(k)) @ _read_b(
-                        memory[64 * 64 :], *b(k)
+                        memory, *b(k)
                     )
         return C[:M, :N]
 
@@ -98,7 +98,7 @@ def _read_a(memory, start: int, stride: int) -> np.ndarray:
 
 def _read_b(memory, start: int, leading: int, stride: int) -> np.ndarray:
     k, n = np.indices((16, 128))
-    return memory[(start + n // 64 * leading + k // 8 * stride + k % 8 * 128) // 2 + n % 64]
+    return memory[(B_TILE + start + n // 64 * leading + k // 8 * stride + k % 8 * 128) // 2 + n % 64]
 
 
 DESCRIPTOR_SUSPECTS = {
@@ -150,6 +150,42 @@ DESCRIPTOR_SUSPECTS = {
     ),
     "B's stride offset is 0, so rows 0 to 7 of each 16 are read twice": described(
         b=lambda k: (128 * k, 8192, 0)
+    ),
+}
+
+
+for _n in (1, 4, 8, 16, 64, 128, 256):
+    DESCRIPTOR_SUSPECTS.setdefault(
+        f"A's start moves by {_n} x k bytes. The next elements of k lie 2 bytes further each, in the same row",
+        described(a=lambda k, n=_n: (n * k, 1024)),
+    )
+for _n in (1, 4, 8, 16, 32, 256):
+    DESCRIPTOR_SUSPECTS.setdefault(
+        f"B's start moves by {_n} x k bytes. The next row of k lies 128 bytes further",
+        described(b=lambda k, n=_n: (n * k, 8192, 1024)),
+    )
+for _n in (32, 64, 256, 512, 2048, 4096):
+    DESCRIPTOR_SUSPECTS[
+        f"B's leading offset is {_n:,} bytes: that is not where its second panel begins"
+    ] = described(b=lambda k, n=_n: (128 * k, n, 1024))
+for _n in (8, 16, 32, 64, 256, 512, 2048, 4096):
+    DESCRIPTOR_SUSPECTS |= {
+        f"The stride offsets are {_n:,} bytes. They have to lead from eight rows to the next eight": (
+            described(lambda k, n=_n: (2 * k, n), lambda k, n=_n: (128 * k, 8192, n))
+        ),
+        f"A's stride offset is {_n:,} bytes. It has to lead from eight rows to the next eight": (
+            described(a=lambda k, n=_n: (2 * k, n))
+        ),
+        f"B's stride offset is {_n:,} bytes. It has to lead from eight rows to the next eight": (
+            described(b=lambda k, n=_n: (128 * k, 8192, n))
+        ),
+    }
+DESCRIPTOR_SUSPECTS |= {
+    "A's descriptor names the tile of B, and B's names the tile of A": described(
+        lambda k: (B_TILE + 2 * k, 1024), lambda k: (128 * k - B_TILE, 8192, 1024)
+    ),
+    "The starts are missing in the descriptors: every operand begins where shared memory does": described(
+        lambda k: (0, 1024), lambda k: (-B_TILE, 8192, 1024)
     ),
 }
 
@@ -301,6 +337,14 @@ def encoded_map(describe) -> list[str]:
 def _refused(text: str, rows: int, row_bytes: int, size: int) -> list[str]:
     if "integers" in text and "." in text.split("box", 1)[-1].split(")")[0]:
         return ["The box has whole numbers: / gives a float, // an integer."]
+    if f"row has {row_bytes} bytes" in text:
+        return [f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."]
+    if "each 1 to 256" in text:
+        return [
+            f"A box is a tile, not the whole matrix: {rows} rows of {row_bytes // size} elements of {size} bytes."
+        ]
+    if "swizzle" in text and "one of" in text:
+        return ["The swizzle is a number of bytes, those of a row of the box."]
     if f"row has {rows * size} bytes" in text and rows * size != row_bytes:
         return ["The box counts rows first, then columns: its sides are the other way round."]
     if f"row has {row_bytes * size} bytes" in text or f", {row_bytes})" in text:
@@ -333,7 +377,10 @@ def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
             return "the box is right, and there is no swizzle, so a column of chunks would lie in the same banks"
         return f"the box is right. The swizzle spans {found.swizzle} bytes, and a row of the box has {row_bytes}"
     if found.shape != matrix.shape:
-        return f"the extents are {found.shape}, those of the matrix {matrix.shape}"
+        return (
+            f"the extents are {found.shape}, those of the matrix {matrix.shape}. The map describes the whole matrix, and the "
+            "kernel names the tile"
+        )
     if found.address != matrix.__array_interface__["data"][0] or found.strides != matrix.strides:
         return "the map describes a copy of the matrix. It has to point at the matrix itself, whose rows may lie further apart"
     if set(found.element_strides) != {1} or found.interleave or found.fill != "zero":
