@@ -81,6 +81,12 @@ def explain_error(
             "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
         )
 
+    if "a parity is 0 or 1" in str(error):
+        headline, why = (
+            "a parity that is neither 0 nor 1",
+            "Take the lowest bit of the number of the phase, as n % 2 or n & 1. In C -1 % 2 is -1.",
+        )
+
     def at(ptx_line) -> str | None:
         return _quoted(frames.get(ptx_line, ()), source, file)
 

@@ -216,6 +216,20 @@ STEP_SUSPECTS = {
     "Only the steps of warpgroup 1 arrive (1, 3, 5 ...): its sums replace those of warpgroup 0": (
         _steps(lambda s: s % 2 == 1)
     ),
+    "Both warpgroups take steps 0, 2, 4 ..., and nobody takes the others": _steps(
+        lambda s: 2 * (s % 2 == 0)
+    ),
+    "Both warpgroups take steps 1, 3, 5 ..., and nobody takes the others": _steps(
+        lambda s: 2 * (s % 2 == 1)
+    ),
+    "Both warpgroups take the first half of the steps, and nobody takes the others": _steps(
+        lambda s: 2 * (s < len(s) // 2)
+    ),
+    "Only half of warpgroup 1's registers are added: each thread has 32 sums": lambda case: np.where(
+        np.arange(case.expected.shape[1]) % 64 < 32,
+        case.expected,
+        _steps(lambda s: s % 2 == 0)(case),
+    ),
     "Both warpgroups take all steps, so everything is added twice": _steps(lambda s: 2 + 0 * s),
     "The first half of the steps is summed, and the sums of warpgroup 1 are lost": _steps(
         lambda s: s < ceil_div(len(s), 2)

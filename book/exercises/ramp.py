@@ -296,17 +296,32 @@ def tf32(x) -> np.ndarray:
     return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def _in_tf32(*pairs):
-    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B" (with registers swapped: "x", "X")."""
+def _of_registers(change):
+    """A suspect from the right product: change(row, column) gives where each element is taken from."""
+    return lambda case: case.expected[change(*np.indices(case.expected.shape))]
+
+
+def _in_tf32(*pairs, cut=False, low=None):
+    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B" (with registers swapped: "x", "X"; with the first one for both: "p", "P").
+
+    cut: high is not rounded. low: what stands for the rest, from x and high.
+    """
 
     def guess(case):
         parts = {}
         for name, x in zip("ab", (case.product.A, case.product.B), strict=True):
-            high = tf32(x)
-            low = tf32(x.astype(np.float32) - high)
-            parts |= {name: high.astype(float), name.upper(): low.astype(float)}
+            exact = x.astype(np.float32)
+            high = (
+                (exact.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+                if cut
+                else tf32(exact)
+            )
+            rest = tf32(low(exact, high)) if low else tf32(exact - high)
+            parts |= {name: high.astype(float), name.upper(): rest.astype(float)}
         turned = np.arange(len(parts["b"])) ^ 4  # a lane's two registers of B, the other way round
         parts |= {"x": parts["b"][turned], "X": parts["B"][turned]}
+        first = np.arange(len(turned)) & ~4  # the first register for both
+        parts |= {"p": parts["b"][first], "P": parts["B"][first]}
         return sum(parts[a] @ parts[b] for a, b in pairs)
 
     return guess
@@ -321,6 +336,17 @@ TF32_SUSPECTS = {
     "b[0] and b[1] are the other way round, and b_low[0] and b_low[1] too": _in_tf32("ax", "Ax", "aX"),
     "The product of what tf32 keeps is missing": _in_tf32("Ab", "aB"),
     "The product of what tf32 keeps is added twice": _in_tf32("ab", "ab", "Ab", "aB"),
+    "The product of what tf32 keeps is added twice, and a * b_low is missing": _in_tf32("ab", "ab", "Ab"),
+    "The product of what tf32 keeps is added twice, and a_low * b is missing": _in_tf32("ab", "ab", "aB"),
+    "b[0] and b[1] are the other way round where a_low is multiplied": _in_tf32("ab", "Ax", "aB"),
+    "b_low[0] is given twice: b_low[1] is the register of rows 4 to 7": _in_tf32("ab", "Ab", "aP"),
+    "b[0] is given twice: b[1] is the register of rows 4 to 7": _in_tf32("ap", "Ap", "aB"),
+    "low is x itself, rounded, and not what high loses: everything is added three times": _in_tf32("ab", "ab", "ab"),
+    "low has the wrong sign. It should be x - high": _in_tf32("ab", "Ab", "aB", low=lambda x, high: high - x),
+    "high is x, not rounded. mma ignores the 13 low bits, and low, which should hold them, is 0": _in_tf32("ab", cut=True),
+    "acc[1] and acc[2] are stored at the other's place: acc[2] is eight rows down, acc[1] the next column": (
+        _of_registers(lambda row, col: (row // 16 * 16 + row % 8 + col % 2 * 8, col // 2 * 2 + row // 8 % 2))
+    ),
     "a_low * b is added twice, and a * b_low is missing": _in_tf32("ab", "Ab", "Ab"),
     "a * b_low is added twice, and a_low * b is missing": _in_tf32("ab", "aB", "aB"),
     "a * b_low is missing: only a_low is used, twice": _in_tf32("ab", "Ab", "AB"),

@@ -81,6 +81,7 @@ MISTAKES = {
         "no barrier in the loop": ([("        __syncthreads();  // outside the if: all threads come to it\n", "")], RACE),
         "the barrier inside the if": ([("if (t < half) s[t] += s[t + half];\n        __syncthreads();", "if (t < half) { s[t] += s[t + half]; __syncthreads(); }")], "a barrier that not all threads reach"),
         "begins too low": ([("int half = 128", "int half = 64")], "The step over a distance of 128 is missing"),
+        "always block 0": ([("blockIdx.x * 256 + t", "blockIdx.y * 256 + t")], "Element 1 of the output holds what belongs at 0"),
         "ends too early": ([("half > 0", "half > 1")], "The step over a distance of 1 is missing"),
         "no limit": ([("if (t < half) s[t]", "s[t]")], OUTSIDE),
         "the neighbour": ([("s[t + half];", "s[t + 1];")], RACE),
