@@ -112,7 +112,7 @@ def hazard(
         canvas.text(18, y + 19, who, size=13.5, bold=True)
         canvas.text(18, y + 46, _quote(where, ptx_line, source, first_line), size=12.5, mono=True)
         y_mid = y + tall / 2
-        writes = verb.startswith(("writes", "starts"))
+        writes = verb.startswith(("writes", "starts")) and " read" not in verb
         ends = (
             wide + 6,
             y_mid,

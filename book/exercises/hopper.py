@@ -9,6 +9,7 @@ import numpy as np
 
 from emulator import TensorMap
 
+from .attempt import attempt
 from .cases import EPSILON, ceil_div, poisoned, product
 from .exercise import Case
 
@@ -98,7 +99,9 @@ def _read_a(memory, start: int, stride: int) -> np.ndarray:
 
 def _read_b(memory, start: int, leading: int, stride: int) -> np.ndarray:
     k, n = np.indices((16, 128))
-    return memory[(B_TILE + start + n // 64 * leading + k // 8 * stride + k % 8 * 128) // 2 + n % 64]
+    return memory[
+        (B_TILE + start + n // 64 * leading + k // 8 * stride + k % 8 * 128) // 2 + n % 64
+    ]
 
 
 DESCRIPTOR_SUSPECTS = {
@@ -225,10 +228,12 @@ STEP_SUSPECTS = {
     "Both warpgroups take the first half of the steps, and nobody takes the others": _steps(
         lambda s: 2 * (s < len(s) // 2)
     ),
-    "Only half of warpgroup 1's registers are added: each thread has 32 sums": lambda case: np.where(
-        np.arange(case.expected.shape[1]) % 64 < 32,
-        case.expected,
-        _steps(lambda s: s % 2 == 0)(case),
+    "Only half of warpgroup 1's registers are added: each thread has 32 sums": lambda case: (
+        np.where(
+            np.arange(case.expected.shape[1]) % 64 < 32,
+            case.expected,
+            _steps(lambda s: s % 2 == 0)(case),
+        )
     ),
     "Both warpgroups take all steps, so everything is added twice": _steps(lambda s: 2 + 0 * s),
     "The first half of the steps is summed, and the sums of warpgroup 1 are lost": _steps(
@@ -256,7 +261,13 @@ STEP_SUSPECTS = {
 def row_sums(rng) -> tuple[Case, ...]:
     """Sums of the rows of X (M, K), 64 rows per block, by a tensor map of tiles of 64 x 32 floats."""
     cases = []
-    for M, K in ((64, 32), (64, 64), (128, 256), (70, 180), (int(rng.integers(1, 150)), 4 * int(rng.integers(1, 60)))):
+    for M, K in (
+        (64, 32),
+        (64, 64),
+        (128, 256),
+        (70, 180),
+        (int(rng.integers(1, 150)), 4 * int(rng.integers(1, 60))),
+    ):
         x = rng.standard_normal((M, K)).astype(np.float32)
         wide = x.astype(float)
         special = "the stages are used again" if K > 64 else ""
@@ -299,8 +310,6 @@ def shared_steps(built, trace) -> list[str]:
     Step 0 contributes 2 ** 24 to every sum, each of the others 1. A 1 that is added to 2 ** 24 is lost, and two of them that
     are added up first are not. So the sums tell how many steps were added up apart from step 0.
     """
-    from .attempt import attempt
-
     A, B = np.zeros((64, 4 * STEP), np.float16), np.zeros((4 * STEP, 64), np.float16)
     A[:, ::STEP], B[::STEP] = 1, 1
     A[:, 0], B[0] = HEAVY, HEAVY
@@ -352,7 +361,9 @@ def _refused(text: str, rows: int, row_bytes: int, size: int) -> list[str]:
     if "integers" in text and "." in text.split("box", 1)[-1].split(")")[0]:
         return ["The box has whole numbers: / gives a float, // an integer."]
     if f"row has {row_bytes} bytes" in text:
-        return [f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."]
+        return [
+            f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."
+        ]
     if "each 1 to 256" in text:
         return [
             f"A box is a tile, not the whole matrix: {rows} rows of {row_bytes // size} elements of {size} bytes."
@@ -421,7 +432,10 @@ def shared_registers(share) -> list[str]:
         ]
     rng = np.random.default_rng()
     asked = [(168, 2, 40), (168, 2, 24), (128, 3, 30), (128, 1, 13)]
-    asked += [(8 * int(rng.integers(12, 22 - 5 * (c != 2))), c, int(rng.integers(10, 57))) for c in (1, 2, 3, 2)]
+    asked += [
+        (8 * int(rng.integers(12, 22 - 5 * (c != 2))), c, int(rng.integers(10, 57)))
+        for c in (1, 2, 3, 2)
+    ]
     for launched, consumers, producer in asked:
         what = f"share({launched}, {consumers}, {producer})"
         found = share(launched, consumers, producer)

@@ -113,9 +113,7 @@ def _drawable(access, row) -> figures.Access | None:
     addresses = np.where(access.active, access.addresses, -1)
     matrices = next((n for n in (1, 2, 4) if f".x{n}." in row.opcode), 4)
     try:
-        return figures.Access(
-            tuple(int(a) for a in addresses), access.width, access.kind, matrices
-        )
+        return figures.Access(tuple(int(a) for a in addresses), access.width, access.kind, matrices)
     except ValueError:
         return None  # of a kind that has no picture
 

@@ -161,6 +161,9 @@ def piece_suspects(size: int) -> dict:
     found[
         "Every step adds the thread's own value once more: the values of higher lanes never come down"
     ] = _of_pieces(size, lambda t: np.where(t == 0, size, 0))
+    found[
+        "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`)"
+    ] = _of_pieces(size, lambda t: t == size - 1)
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
@@ -302,7 +305,9 @@ def _of_registers(change):
 
 
 def _in_tf32(*pairs, cut=False, low=None):
-    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B" (with registers swapped: "x", "X"; with the first one for both: "p", "P").
+    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B".
+
+    With registers of B swapped these are "x" and "X", with the first one for both "p" and "P".
 
     cut: high is not rounded. low: what stands for the rest, from x and high.
     """

@@ -32,7 +32,8 @@ extern "C" __global__ void __launch_bounds__(128)
         const int lane = threadIdx.x % 32;
         for (int j = 0; j < 8; ++j)
             for (int i = 0; i < 4; ++i) {
-                const int r = row + threadIdx.x / 32 * 16 + lane / 4 + i / 2 * 8;
+                const int r =
+                    row + threadIdx.x / 32 * 16 + lane / 4 + i / 2 * 8;
                 const int c = col + 8 * j + lane % 4 * 2 + i % 2;
                 if (r < M && c < N) what(acc[j][i], C[r * N + c]);
             }

@@ -22,7 +22,10 @@ GIVEN = {
 HANGS = "it hangs"
 ADD = "    __shared__ float sums[32][128];\n    if (group == 1)\n        for (int i = 0; i < 32; ++i) sums[i][thread] = acc[i / 4][i % 4];\n    __syncthreads();\n    if (group == 1) return;\n    for (int i = 0; i < 32; ++i) acc[i / 4][i % 4] += sums[i][thread];\n"
 STEPS = "for (int step = group; step < steps; step += 2)"
-FULL, EMPTY = "barrier_wait(full + 8 * s, i / STAGES % 2);", "barrier_wait(empty + 8 * s, i / STAGES % 2 ^ 1);"
+FULL, EMPTY = (
+    "barrier_wait(full + 8 * s, i / STAGES % 2);",
+    "barrier_wait(empty + 8 * s, i / STAGES % 2 ^ 1);",
+)
 
 MISTAKES = {
     "mend_parity": {

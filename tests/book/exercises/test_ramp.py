@@ -68,6 +68,7 @@ MISTAKES = {
         "a step left out": ([("int step = 16", "int step = 8")], "The step over a distance of 16 is missing"),
         "the last step left out": ([("step > 0", "step > 1")], "The step over a distance of 1 is missing"),
         "always the neighbour": ([("sum, step)", "sum, 1)")], "the distance stays 1"),
+        "set, not added": ([("sum += __shfl", "sum = __shfl")], "Only the last of the values is there"),
         "upwards": ([("__shfl_down_sync", "__shfl_up_sync")], "the values of higher lanes never come down"),
         "only the lanes with an element": ([("    for (int step", "    if (i >= n) return;\n    for (int step")], "The mask 0xffffffff names all 32 lanes"),
         "every lane stores": ([("if (lane == 0 && i < n) y[i / 32]", "if (i < n) y[i / 32]")], RACE),
