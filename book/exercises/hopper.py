@@ -338,12 +338,15 @@ def encoded_map(describe) -> list[str]:
         return [
             'The answer is the function itself: check("encode_map", describe), without parentheses'
         ]
-    rng = np.random.default_rng()
-    asked = ((np.float16, 64, 128), (np.float32, 32, 128), (np.float16, 16, 64), (np.int8, 8, 32))
-    for number, (dtype, rows, row_bytes) in enumerate(asked):
+    asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
+        (np.float16, (100, 320), 320, 64, 128),
+        (np.float32, (70, 240), 176, 32, 128),
+        (np.float16, (65, 480), 272, 16, 64),
+        (np.int8, (90, 400), 208, 8, 32),
+    )
+    for dtype, shape, columns, rows, row_bytes in asked:
         size = np.dtype(dtype).itemsize
-        wide = np.zeros((int(rng.integers(65, 200)), int(16 * rng.integers(20, 40))), dtype)
-        matrix = wide[:, : int(16 * rng.integers(9, 18))] if number else wide
+        matrix = np.zeros(shape, dtype)[:, :columns]
         what = f"{rows} rows of {row_bytes} bytes of a {_kind(dtype)} matrix of {matrix.shape[0]} x {matrix.shape[1]}"
         try:
             found = describe(matrix, rows, row_bytes)
