@@ -32,6 +32,9 @@ def axpy(rng) -> tuple[Case, ...]:
 AXPY_SUSPECTS = {
     "The old y is not added": lambda case: case.args[3] * case.args[0],
     "x is not multiplied by a": lambda case: case.args[0] + case.args[1],
+    "a is added to x, not multiplied by it": lambda case: (
+        case.args[3] + case.args[0] + case.args[1]
+    ),
     "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
     "Nothing is changed: y is what it was": lambda case: case.args[1].astype(float),
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (

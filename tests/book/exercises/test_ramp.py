@@ -31,6 +31,7 @@ MISTAKES = {
         "one too many": ([("i < n", "i <= n")], OUTSIDE),
         "threads of the first block only": ([("blockIdx.x * blockDim.x + threadIdx.x", "threadIdx.x")], "a race on global memory"),
         "one too few": ([("i < n", "i < n - 1")], "The last element is left out"),
+        "a added": ([("a * x[i]", "a + x[i]")], "a is added to x"),
         "a forgotten": ([("a * x[i]", "x[i]")], "x is not multiplied by a"),
         "y overwritten": ([("a * x[i] + y[i]", "a * x[i]")], "The old y is not added"),
         "y multiplied too": ([("a * x[i] + y[i]", "a * (x[i] + y[i])")], "The old y is multiplied by a too"),
