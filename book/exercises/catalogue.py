@@ -799,6 +799,7 @@ EXERCISES = (
         needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
         goals=(Goal("shared_wavefronts", 16, "K=32"),),
         suspects=ramp.FRAGMENT_SUSPECTS,
+        decode=ramp.pointed_at,
     ),
     Exercise(
         "tile_multiply", CAPSTONE, "Step 4: multiply a tile", 20,

@@ -314,6 +314,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     if explained(said):
         return (headline, *said)
+    if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
+        return (headline, told)
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
         more = findings(case, output, suspects, outputs)

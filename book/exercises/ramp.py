@@ -411,6 +411,24 @@ def fragments(
     return halves.view(np.int32)
 
 
+def pointed_at(case, out) -> str | None:
+    """Which row of the tile a lane pointed at, where it should have been another one; None if that cannot be told."""
+    rows = (
+        np.ascontiguousarray(case.args[0][:, :32]).view(np.int32).reshape(64, 4)
+    )  # row by row, 4 chunks each
+    for step, matrix, row in np.ndindex(2, 4, 8):
+        held = out[step, 4 * row : 4 * row + 4, matrix]
+        found = np.flatnonzero((rows == held).all(1))
+        right = 8 * (matrix % 2) + row, 2 * step + matrix // 2
+        if len(found) == 1 and divmod(int(found[0]), 4) != right:
+            there, chunk = divmod(int(found[0]), 4)
+            return (
+                f"In step {step} lane {8 * matrix + row} points at row {there}, chunk {chunk} of the tile. "
+                f"It should point at row {right[0]}, chunk {right[1]}."
+            )
+    return None
+
+
 def _of_tile(**how):
     return lambda case: fragments(case.args[0][:, :32], **how)
 

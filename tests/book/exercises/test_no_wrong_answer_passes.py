@@ -43,6 +43,7 @@ EDITED = {
         "a race on global memory",
     ),
     ("coarsen", "an output too many"): ([("i < TM; ++i) sum[i]", "i <= TM; ++i) sum[i]")], "sum has TM elements"),
+    ("beat_the_clock", "rows and columns"): ([("av[i] * bv[j]", "av[j] * bv[i]")], "Each 4x4 tile of the output is transposed"),
     ("beat_the_clock", "a fifth row"): ([("for (int i = 0; i < 4; ++i)\n#pragma", "for (int i = 0; i <= 4; ++i)\n#pragma")], "sum has 4 x 4 elements"),
     ("beat_the_clock", "a fifth column"): ([("for (int j = 0; j < 4; ++j)", "for (int j = 0; j <= 4; ++j)")], "beyond the end of an array"),
     ("swizzle_rows", "padding where none is allowed"): (
