@@ -149,7 +149,8 @@ def test_the_accessors_read_what_was_recorded():
     )
     assert evaluate('compared("naive", "global sectors, loads")') > 0
     assert evaluate('sustained("warp_tiled", "watts") <= sustained("warp_tiled", "limit")')
-    assert evaluate('stored("limits", "sustained", {"rung": "warp_tiled"}, "burst_tflops")') > 1
+    assert evaluate('sustained("warp_tiled", "watts", gpu="h100")') > 100
+    assert evaluate('stored("limits", "rows", {"rung": "warp_tiled"}, "cycles")') > 1
 
 
 @pytest.mark.parametrize(
