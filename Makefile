@@ -118,7 +118,7 @@ setup-cells: $(READY)  ## put the current set-up cell into every chapter
 	@$(PY) -m book.chapters setup
 
 browser: $(READY)  # what drives a browser; the browser is the machine's own
-	@$(PY) -c 'import playwright, pypdf' 2>/dev/null || $(PY) -m pip install --quiet -r requirements-browser.txt
+	@$(PY) -c 'import playwright, pypdf, jupyterlab, ipywidgets' 2>/dev/null || $(PY) -m pip install --quiet -r requirements-browser.txt
 
 release: book browser  ## what a release consists of: the pages as a zip, the book as a PDF, the emulator's wheel
 	@$(PY) -m book.publish site pdf wheel

@@ -12,6 +12,9 @@ def main() -> int:
     drawing = timing.ladder()
     if drawing is None:
         return 1
+    pages = getattr(drawing, "pages", None)  # of several GPUs: the one that the book's pages show
+    if pages:
+        drawing = next(iter(pages.values()))
     PICTURE.write_bytes(drawing.png())
     print(PICTURE.name)
     return 0

@@ -28,6 +28,7 @@ TOOLS = {
         "evidence",
         "faithful",
         "limits",
+        "live",
         "measured",
         "memory",
     ),

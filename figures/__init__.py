@@ -52,6 +52,7 @@ That the reader moves, with or without a kernel, a network or a widget manager (
     PipelineExplorer(stages=2, load=3, compute=1)
     TensorBoxExplorer(y=2, x=1, swizzle=128)    CoreMatrixExplorer("K", start=0, stride=1024)
     BarrierExplorer(count=1, events="e c e c")  RolesExplorer(stages=4, consumers=2)
+    SettingsExplorer({"BM": (64, 128)}, {(64,): rows, (128,): rows}, (64,))    counts at each setting of a kernel
     WaveExplorer(tiles=9, sms=8, way="stream-K")     RasterExplorer(size=8192, blocks=128, group=16)
     Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through
 

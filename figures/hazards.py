@@ -1,4 +1,4 @@
-"""A hazard on shared memory: who touches what, and what is missing in between."""
+"""A hazard on memory or registers: who touches what, and what is missing in between."""
 
 from __future__ import annotations
 
@@ -14,6 +14,54 @@ _KINDS = {
     "write-after-write": ("writes", "writes", "no barrier orders the two"),
     "unfinished-copy": ("starts a copy to", "touches", "the copy has not been waited for"),
     "uninitialised-read": (None, "reads", "nobody has written it yet"),
+    "global-race": ("touches", "touches", "nothing orders the two"),
+    "uninitialised-register": (None, "uses", "nothing has given it a value"),
+    "undefined-shuffle": (
+        "receives by a shuffle",
+        "uses",
+        "the lane that should have sent it took no part",
+    ),
+    "membermask": (None, "names lanes by", "the mask names lanes that do not come"),
+    "unfinished-read": ("starts a read of", "writes", "the read has not been waited for"),
+    "missing-proxy-fence": (
+        "writes",
+        "starts a read by the async proxy of",
+        "no fence.proxy.async in between",
+    ),
+    "wrong-swizzle": (
+        "starts a copy to",
+        "starts a product that reads",
+        "descriptor and tensor map disagree on the swizzle",
+    ),
+    "missing-init-fence": (
+        "writes a fresh mbarrier to",
+        "starts a copy that counts at",
+        "no fence.mbarrier_init in between",
+    ),
+    "exit-before-copy": (None, "starts a copy, and ends before it:", "the copy was not waited for"),
+    "exited-block": (None, "reaches from another block into", "that block may have ended"),
+    "unfinished-wgmma": ("starts a product in", "touches", "no wgmma.wait_group in between"),
+    "overwritten-fragment": (
+        "starts a product that reads",
+        "writes",
+        "no wgmma.wait_group in between",
+    ),
+    "missing-wgmma-fence": ("touches", "starts a product in", "no wgmma.fence in between"),
+    "uncommitted-wgmma": (
+        None,
+        "starts a product, and ends before it:",
+        "the product was not waited for",
+    ),
+}
+# Where these are found is no byte of memory: (the place in a sentence, in a box).
+_NO_MEMORY = {
+    "uninitialised-register": ("a variable", "variable"),
+    "undefined-shuffle": ("a variable", "variable"),
+    "membermask": ("a mask", "mask"),
+    "unfinished-wgmma": ("sums in registers", "registers"),
+    "overwritten-fragment": ("a fragment of A in registers", "registers"),
+    "missing-wgmma-fence": ("registers of a product", "registers"),
+    "uncommitted-wgmma": ("sums in registers", "registers"),
 }
 _FITS = 50  # characters of source that a box holds
 
@@ -35,7 +83,15 @@ def hazard(
     if found.kind not in _KINDS:
         raise ValueError(f"unknown kind of hazard {found.kind!r}; known are {', '.join(_KINDS)}")
     before, after, missing = _KINDS[found.kind]
-    place = f"{found.symbol} + {found.offset} B" if found.symbol else f"shared byte {found.address}"
+    if found.kind in _NO_MEMORY:
+        place, box = _NO_MEMORY[found.kind]
+        byte = ""
+    else:
+        box = found.symbol or "shared"
+        place = (
+            f"{found.symbol} + {found.offset} B" if found.symbol else f"shared byte {found.address}"
+        )
+        byte = f"byte {found.offset if found.symbol else found.address}"
     steps = [(after, found.thread, found.source, found.ptx_line)]
     if before is not None:
         steps.insert(0, (before, found.other_thread, found.other_source, found.other_ptx_line))
@@ -52,11 +108,11 @@ def hazard(
         color = style.BLUE if index == 0 and before else style.ORANGE
         canvas.rect(1, y, wide, tall, fill=style.SOFT)
         canvas.rect(1, y, 6, tall, fill=color)
-        who = f"thread {_coordinate(thread)} {verb} {place}"
+        who = f"{_who(thread)} {verb} {place}"
         canvas.text(18, y + 19, who, size=13.5, bold=True)
         canvas.text(18, y + 46, _quote(where, ptx_line, source, first_line), size=12.5, mono=True)
         y_mid = y + tall / 2
-        writes = verb.startswith(("writes", "starts"))
+        writes = verb.startswith(("writes", "starts")) and " read" not in verb
         ends = (
             wide + 6,
             y_mid,
@@ -84,8 +140,8 @@ def hazard(
     )
     canvas.text(
         cell_x + cell_w / 2,
-        middle - 9,
-        found.symbol or "shared",
+        middle - (9 if byte else 0),
+        box,
         size=12.5,
         bold=True,
         ha="center",
@@ -94,15 +150,15 @@ def hazard(
     canvas.text(
         cell_x + cell_w / 2,
         middle + 11,
-        f"byte {found.offset if found.symbol else found.address}",
+        byte,
         size=12,
         ha="center",
         color="#111111",
     )
     lines = tuple(where[1] if where else None for _, _, where, _ in steps)
     spoken = ", then ".join(
-        f"thread {_coordinate(thread)} {verb} {place}"
-        + (f" at line {where[1]}" if where else f" at PTX line {ptx}")
+        f"{_who(thread)} {verb} {place}"
+        + (f" at line {where[1]}" if where else f" at PTX line {ptx}" if ptx else "")
         for verb, thread, where, ptx in steps
     )
     return Drawing(
@@ -126,6 +182,10 @@ def hazard(
     )
 
 
+def _who(thread) -> str:
+    return "a thread" if thread is None else f"thread {_coordinate(thread)}"
+
+
 def _coordinate(thread) -> str:
     """(3, 1, 0) as `(3, 1)`: zeros at the end left out."""
     parts = list(thread)
@@ -136,7 +196,7 @@ def _coordinate(thread) -> str:
 
 def _quote(where, ptx_line, source, first_line) -> str:
     if where is None:
-        return f"PTX line {ptx_line}"
+        return f"PTX line {ptx_line}" if ptx_line else ""
     number = where[1]
     text = source.splitlines() if source else []
     if not first_line <= number < first_line + len(text):

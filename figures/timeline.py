@@ -20,7 +20,12 @@ COLORS = {
     "wait": style.tint(style.GREY, 0.45),
     "barrier": style.KIND["barrier"],
 }
-NAMES = {"load": "copy under way", "wait": "waiting", "compute": "multiplying", "ldmatrix": "ldmatrix"}
+NAMES = {
+    "load": "copy under way",
+    "wait": "waiting",
+    "compute": "multiplying",
+    "ldmatrix": "ldmatrix",
+}
 
 
 def timeline(

@@ -87,6 +87,11 @@ def _script(kind: str) -> str:
     return f"const STYLE = {json.dumps(colors)};\n{common}\n{own}"
 
 
+def mounting(kind: str) -> str:
+    """The script element that puts the explorer of this kind into every element that waits for it."""
+    return f'<script>(() => {{\n{_script(kind)}\nmount("{kind}", explorer);\n}})();</script>'
+
+
 class Explorer(Shown):
     """A figure that the reader moves; subclasses say what with."""
 
@@ -109,7 +114,7 @@ class Explorer(Shown):
         body = (
             f'<div class="gl-explorer" data-lm-suppress-shortcuts="true" data-kind="{self.kind}" data-data="{data}">'
             f"<p>{html.escape(self.alt)} (Moving it needs JavaScript.)</p></div>"
-            f'<script>(() => {{\n{self.script}\nmount("{self.kind}", explorer);\n}})();</script>'
+            f"{mounting(self.kind)}"
         )
         return frame(body, self.title, self.alt, self.caption)
 

@@ -66,7 +66,10 @@ def show_sizes(rungs: Sequence[str], sizes: Sequence[int] = (1024, 2048, 4096, 8
         )
     heads = dict.fromkeys(rungs, "TFLOP/s, and in brackets the number of blocks")
     columns.show(
-        {"M, N, K": "all three are equal", **heads}, rows, "TFLOP/s at four sizes", columns.sentence(recording.label)
+        {"M, N, K": "all three are equal", **heads},
+        rows,
+        "TFLOP/s at four sizes",
+        columns.sentence(recording.label),
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 import figures
+from figures.measurements import plain
 from kernels import RUNGS
 from kernels.machine import live
 from measure.bench import bench
@@ -41,19 +42,32 @@ def ladder(size: int = 4096, title: str | None = None):
     if live() is None and len(found := recordings()) > 1:
         first = recorded()
         pages = {
-            one.gpu: _drawing(_fastest(one.select(size=size)), title, one)
+            one.gpu: _drawing(rows := _fastest(one.select(size=size)), title or _span(rows), one)
             for one in sorted(found.values(), key=lambda one: one is not first and one != first)
         }
         return figures.Choice(
             pages, name="GPU", title="The ladder on each GPU that was recorded", slider=False
         )
     rows = _fastest(_rows(None, size))
-    return _drawing(rows, title)
+    return _drawing(rows, title or _span(rows))
+
+
+def _span(rows: Sequence[dict]) -> str | None:
+    """A title: where the ladder begins and how far it gets."""
+    reached = [row["tflops"] for row in rows]
+    if not reached:
+        return None
+    return f"{len(reached)} rungs, from {plain(min(reached))} to {plain(max(reached))} TFLOP/s"
 
 
 def _fastest(rows: Sequence[dict]) -> list[dict]:
-    """The rows of rungs, without cuBLAS's own."""
-    return [row for row in rows if row["rung"] != "cublas"]
+    """One row per rung, of the rung's own number formats, without cuBLAS's own."""
+    shown = []
+    for row in rows:
+        own = RUNGS[row["rung"]].types() if row["rung"] in RUNGS else None
+        if row["rung"] != "cublas" and (row["inputs"], row["output"]) == (own.inputs, own.output):
+            shown.append(row)
+    return shown
 
 
 def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
@@ -113,7 +127,7 @@ def _finding(rows: Sequence[dict]) -> str | None:
     if not rungs:
         return None
     last, before = rungs[-1], rungs[-2] if len(rungs) > 1 else None
-    speed = f"{last['rung']} reaches {last['tflops']:.3g} TFLOP/s"
+    speed = f"{last['rung']} reaches {plain(last['tflops'])} TFLOP/s"
     if before and before["inputs"] == last["inputs"]:
         ratio = before["ms_median"] / last["ms_median"]
         speed = f"{last['rung']} runs at {ratio:.2g} times the speed of {before['rung']}"

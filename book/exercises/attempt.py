@@ -74,9 +74,18 @@ def try_launch(
         raise
 
 
+def _copied(value, machine: str):
+    """An argument of its own for a launch: a copy of an array; a tensor map of a GPU's memory where that runs."""
+    if isinstance(value, emulator.TensorMap) and machine == "gpu":
+        import cupy
+
+        return replace(value, array=cupy.asarray(value.array))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def attempt(built: kernels.Build, entry: str, case: Case, machine: str = "emulator") -> Attempt:
     """Launch one case on copies of its arrays. Only what the kernel did wrong is caught."""
-    args = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in case.args)
+    args = tuple(_copied(a, machine) for a in case.args)
     try:
         trace = try_launch(built, entry, case.grid, case.block, args, case.shared_bytes, machine)
     except (*STOPPED, errors.Unsupported, ValueError, TypeError, kernels.UnsupportedGPU) as error:

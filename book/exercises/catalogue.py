@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import answers, ramp
+from . import answers, hopper, ramp
 from .cases import ceil_div, poisoned, product
 from .exercise import Case, Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
@@ -19,7 +19,8 @@ BANKS = "Bank conflicts and swizzles"
 EVERYTHING = "Everything at once"
 ACROSS = "Sums across threads"
 CAPSTONE = "The capstone"
-PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING, ACROSS, CAPSTONE)
+HOPPER = "Hopper"
+PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING, ACROSS, CAPSTONE, HOPPER)
 
 
 def last_drawn(cases) -> tuple[Case, ...]:
@@ -740,6 +741,23 @@ EXERCISES = (
         suspects=ramp.PRECISION_SUSPECTS,
     ),
     Exercise(
+        "split_tf32", ACROSS, "Three products of TF32 for one of floats", 20,
+        "Tensor cores also multiply floats, if these may be rounded to TF32 first, which keeps 10 of 23 bits of mantissa. "
+        "A float is the sum of two such numbers, up to a very small rest: `high`, which is the float rounded to TF32, and "
+        "`low`, which is what that lost. Use both to compute C to 20 bits.",
+        (
+            "`(a + a_low) * (b + b_low)` has four terms. How large is each of them, compared with `a * b`?",
+            "`a * b_low` and `a_low * b` are about 2,000 times smaller than `a * b`, and matter. `a_low * b_low` is another "
+            "2,000 "
+            "times smaller, and is below 20 bits.",
+        ),
+        "Three products give nearly the accuracy of floats at a third of the speed of TF32. The small terms go first, so that "
+        "they are added to each other while the sum is small. This is called 3xTF32.",
+        cases=lambda rng: last_drawn(ramp.tf32_products(rng)),
+        needs=(Need("matrix multiplications of a warp", 72, "M=16, N=24, K=64", "tensor cores multiply both parts"),),
+        suspects=ramp.TF32_SUSPECTS,
+    ),
+    Exercise(
         "tile_copy", CAPSTONE, "Step 1: bring a tile into shared memory", 15,
         "The capstone builds one kernel in five steps: copies that do not wait, a swizzle, ldmatrix, mma, and a pipeline. Begin "
         "with the copy: 16 rows of 64 bytes, in copies of 16 bytes.",
@@ -781,6 +799,7 @@ EXERCISES = (
         needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
         goals=(Goal("shared_wavefronts", 16, "K=32"),),
         suspects=ramp.FRAGMENT_SUSPECTS,
+        decode=ramp.pointed_at,
     ),
     Exercise(
         "tile_multiply", CAPSTONE, "Step 4: multiply a tile", 20,
@@ -817,6 +836,148 @@ EXERCISES = (
         ),
         goals=(Goal("shared_wavefronts", 900, "M=32, N=48, K=96"),),
         inspect=fetches_ahead(1),
+    ),
+    Exercise(
+        "encode_map", HOPPER, "Encode a tensor map", 15,
+        "The host describes a matrix to TMA once, before the launch. Write `describe`: a tensor map of `matrix` whose box has "
+        "so many rows, of `row_bytes` bytes each, and whose chunks are swizzled within these bytes. The matrix may hold any "
+        "type, and may be a part of a wider one. `TensorMap(array, box, swizzle=...)` knows where an array lies.",
+        (
+            "A box is given like the shape of an array: rows first, then columns, both in elements.",
+            "`matrix.itemsize` is the number of bytes of an element. So the box has `row_bytes // matrix.itemsize` columns.",
+        ),
+        "The box is `(rows, row_bytes // matrix.itemsize)`, and the swizzle spans `row_bytes`. Address, extents and the "
+        "distance between rows come from the array, so a part of a wider matrix needs nothing more.",
+        judge=hopper.encoded_map,
+        given="from emulator import TensorMap\n\n\ndef describe(matrix, rows, row_bytes):\n"
+        "    # Your turn: the box, and the swizzle.\n"
+        "    return TensorMap(matrix, box=(8, 16 // matrix.itemsize))\n",
+        answer="from emulator import TensorMap\n\n\ndef describe(matrix, rows, row_bytes):\n"
+        "    columns = row_bytes // matrix.itemsize\n"
+        "    return TensorMap(matrix, box=(rows, columns), swizzle=row_bytes)\n",
+        variable="describe",
+    ),
+    Exercise(
+        "mend_parity", HOPPER, "Mend a wrong parity", 20,
+        "One thread asks for tiles, 64 threads add them up, and two stages lie between. Each stage has two barriers: `full` "
+        "says that its tile has landed, `empty` that its tile has been read. The roles wait for the wrong parities. Mend them.",
+        (
+            "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these phase 0 of `full` has to end, for "
+            "the second phase 1.",
+            "Tile i is the `i / STAGES`-th of its stage, so the consumers wait for parity `i / STAGES % 2`. Before the first "
+            "filling nobody releases a stage, so the producer's first wait has to pass at once. Which parity passes on a fresh "
+            "barrier?",
+        ),
+        "The consumers wait for parity `i / STAGES % 2`. The producer waits for the other one, `i / STAGES % 2 ^ 1`. On a "
+        "fresh barrier that is parity 1, and passes at once. For the second filling it is parity 0: the first release has to "
+        "be over.",
+        cases=lambda rng: last_drawn(hopper.row_sums(rng)),
+        needs=(Need("bytes copied by TMA", 131_072, "M=128, K=256", "the tiles arrive by TMA"),),
+        goals=(Goal("shared_wavefronts", 2_100, "M=128, K=256"),),
+        suspects=hopper.PARITY_SUSPECTS,
+        arch=hopper.ARCH,
+    ),
+    Exercise(
+        "write_descriptor", HOPPER, "Write a descriptor", 30,
+        "`wgmma` finds its operands by descriptors. Pack one in `describe`, then describe the part of A and the part of B that "
+        "each of four products takes: 16 elements of k.",
+        (
+            "A is K-major: 16 elements of k are 32 bytes of a row, and eight rows are 8 x 128 bytes. B is N-major: 16 elements "
+            "of k are 16 rows, and the next panel of 64 columns begins 8,192 bytes further.",
+            "So A starts at `a_tile + 2 * k`, with a stride offset of 1,024. B starts at `b_tile + 128 * k`, with a leading "
+            "offset of 8,192 and a stride offset of 1,024. Divide each by 16 where you pack it, and shift in 64 bits.",
+        ),
+        "Addresses and offsets are multiples of 16 bytes, so their four lowest bits are left out. A's leading offset is not "
+        "used with a swizzle. The hardware adds up the address first and applies the swizzle to the sum, so a start in the "
+        "middle of a row needs nothing more.",
+        cases=lambda rng: last_drawn(hopper.tile_products(((64, 128, 64), (100, 200, 64), (64, 128, 40)), (64, 128), 128)(rng)),
+        needs=(
+            Need("wgmma of a warp", 16, "M=64, N=128, K=64", "wgmma multiplies"),
+            Need("bytes copied by TMA", 24_576, "M=64, N=128, K=64", "the tiles arrive by TMA"),
+        ),
+        goals=(Goal("wgmma of a warp", 16, "M=64, N=128, K=64"),),
+        suspects=hopper.DESCRIPTOR_SUSPECTS,
+        outside="Compare what the descriptor holds with what you meant: swizzle 0 means that bits 62 and 63 are not set, and "
+        "32 that they hold another code. The last start of B is `b_tile + 48 * 128`, and its last row of k must not lie beyond "
+        "the tile. A number that is 16 times too large was not divided by 16.",
+        arch=hopper.ARCH,
+    ),
+    Exercise(
+        "place_fences", HOPPER, "Place the fences", 20,
+        "Threads, TMA and the tensor cores touch the same memory and the same registers, and this kernel orders nothing "
+        "between them. Five calls are missing: `barrier_init_fence()`, `async_fence()`, `wgmma_fence()`, `wgmma_commit()` and "
+        "`wgmma_wait<0>()`. Place each of them.",
+        (
+            "Four things have to be seen by somebody else. TMA has to see the fresh barrier. The tensor cores have to see the "
+            "doubled elements in shared memory, and the sums that the threads have loaded. The threads have to see the "
+            "finished sums.",
+            "`barrier_init_fence()` follows `barrier_init`. `async_fence()` is called by every thread that has written the "
+            "tile, before the `__syncthreads()` that follows. `wgmma_fence()` stands before the first product. Commit and wait "
+            "follow the last.",
+        ),
+        "Each fence is called by those who wrote, before the barrier after which others read. `__syncthreads()` orders threads "
+        "with threads, but TMA and `wgmma` go another way to shared memory, which is called the async proxy.",
+        cases=lambda rng: last_drawn(
+            hopper.tile_products(((64, 64, 64), (100, 72, 64), (64, 64, 40)), (64, 64), 128, alpha=2.0, beta=1.0)(rng)
+        ),
+        needs=(
+            Need("wgmma of a warp", 16, "M=64, N=64, K=64", "wgmma multiplies"),
+            Need("bytes copied by TMA", 16_384, "M=64, N=64, K=64", "the tiles arrive by TMA"),
+        ),
+        goals=(Goal("wgmma of a warp", 16, "M=64, N=64, K=64"),),
+        suspects=hopper.FENCE_SUSPECTS,
+        arch=hopper.ARCH,
+    ),
+    Exercise(
+        "balance_roles", HOPPER, "Balance the registers of two roles", 15,
+        "A block has one warpgroup that loads and `consumers` warpgroups that multiply. At launch every thread was given "
+        "`launched` registers. By `setmaxnreg` the producer shrinks to as few as its code needs (`producer`), and each "
+        "consumer then grows to as many as there are. The numbers are multiples of 8, and 24 is the least. Write `share`, "
+        "which returns both.",
+        (
+            "All warpgroups have 128 threads, so count registers per thread. Four warpgroups of 128 each make 512.",
+            "Round the producer's number up to a multiple of 8. Divide what is left by the number of consumers, and round that "
+            "down.",
+        ),
+        "With 168 registers at launch and two consumers the three warpgroups have 3 x 168 = 504. The producer keeps 40, so 464 "
+        "are left, which is 232 for each consumer. A consumer that wanted more would wait for ever, since nobody gives more "
+        "back.",
+        judge=hopper.shared_registers,
+        given="def share(launched, consumers, producer):\n    # Your turn: registers of the producer, and of each consumer.\n"
+        "    return launched, launched\n",
+        answer="def share(launched, consumers, producer):\n    small = max(24, -(-producer // 8) * 8)\n"
+        "    left = launched * (consumers + 1) - small\n    return small, left // consumers // 8 * 8\n",
+        variable="share",
+    ),
+    Exercise(
+        "split_steps", HOPPER, "Split K between warpgroups", 30,
+        "With few tiles of C most multiprocessors are idle, and a block can at least share its work: two warpgroups take half "
+        "of the steps along K each, and add up their sums at the end. Divide the steps, and let the sums meet in shared memory.",
+        (
+            "Warpgroup 0 can take steps 0, 2, 4 and so on, and warpgroup 1 the others. Each has barriers of its own, so the "
+            "parity flips once per step taken.",
+            "At the end warpgroup 1 writes its 32 sums per thread to shared memory. After a `__syncthreads()` of both, "
+            "warpgroup 0 adds them to its own, and stores.",
+        ),
+        "The loop begins at `group` and takes every second step. The sums of a thread lie side by side with those of its "
+        "neighbours, as `sums[i][thread]`, so nobody meets in a bank. All 256 threads come to the barrier, and warpgroup 1 "
+        "leaves after it.",
+        cases=lambda rng: last_drawn(
+            hopper.tile_products(
+                ((64, 64, 128), (64, 64, 192), (100, 72, 200), (33, 40, 40)), (64, 64), 256, with_k=True,
+            )(rng)
+        ),
+        needs=(
+            Need("wgmma of a warp", 48, "M=64, N=64, K=192", "wgmma multiplies"),
+            Need("bytes copied by TMA", 49_152, "M=64, N=64, K=192", "the tiles arrive by TMA"),
+        ),
+        goals=(
+            Goal("wgmma of a warp", 48, "M=64, N=64, K=192"),
+            Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
+        ),
+        suspects=hopper.STEP_SUSPECTS,
+        inspect=hopper.shared_steps,
+        arch=hopper.ARCH,
     ),
 )  # fmt: skip
 

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
+from IPython import get_ipython
+from IPython.display import display
+
 import kernels
 from kernels.build import cache_folder
 
@@ -40,7 +43,7 @@ def kernel(line: str, cell: str) -> None:
     try:
         if absent := missing("\n" + cell, f"{name}.cu"):
             raise kernels.BuildError(f"{name} does not compile", absent)
-        built = compile_cell(name, text)
+        built = compile_cell(name, text, next((e.arch for e in EXERCISES if e.name == name), None))
     except kernels.BuildError as error:
         print(f"{WRONG} {name} does not compile")
         print("\n".join(str(d) for d in error.diagnostics))
@@ -93,6 +96,21 @@ def check(name: str, answer=None) -> None:
     if verdict.passed:
         _remember(name)
     print(verdict)
+    for picture in verdict.pictures:
+        _show(picture.drawing())
+
+
+def _show(drawing) -> None:
+    """The drawing in a notebook; where nothing can be displayed, what it shows in words."""
+    if _in_notebook():
+        display(drawing)
+    else:
+        print(f"\n{drawing.plain()}")
+
+
+def _in_notebook() -> bool:
+    shell = get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is not None
 
 
 def _has_compiled(name: str) -> bool:

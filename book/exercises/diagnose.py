@@ -85,6 +85,8 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
             f"{_first_up(where(bad))} NaN: computed from memory that was never written "
             "(what the output held before is no number: with beta = 0 it must not be read).",
         ]
+    if off := _off_by_one_number(case, got, bad | missing):
+        return [*said, off]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
@@ -195,13 +197,44 @@ def _moved(case: Case, got, missing) -> str | None:
     right = case.expected.reshape(mine.shape)
     shape = got.shape[:-1] if whole else got.shape
     if case.tolerance:
-        return None
+        return _moved_element(case, got, missing) if got.ndim == 1 else None
     gone = missing.reshape(mine.shape).any(1)
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
             return f"{here} of the output holds what belongs at {there}."
+    return None
+
+
+def _moved_element(case: Case, got, missing) -> str | None:
+    """Of sums: all wrong ones hold what belongs at one other place each."""
+    close = np.broadcast_to(case.tolerance * case.scale, got.shape)
+    source = {}
+    for at in np.flatnonzero(wrong(case, got) & ~missing):
+        found = np.flatnonzero(np.abs(case.expected - got[at]) <= close)
+        if len(found) != 1:
+            return None
+        source[int(at)] = int(found[0])
+    at = min(source, default=None)
+    if at is None:
+        return None
+    return f"Element {at} of the output holds what belongs at {source[at]}."
+
+
+def _off_by_one_number(case: Case, got, bad) -> str | None:
+    """Where every element is too large by the same number, or by the same factor."""
+    if not case.tolerance or not bad.all() or got.size < 3:
+        return None
+    off = got.astype(float) - case.expected
+    loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
+    middle = float(np.median(off))
+    if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
+        return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0?"
+    factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
+    near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
+    if near.all() and abs(factor - 1) > 1e-3:
+        return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
     return None
 
 

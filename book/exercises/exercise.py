@@ -109,7 +109,9 @@ class Exercise:
 
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
-    would help. `variable` is what an answer that is no kernel is called in its cell.
+    would help; `decode(case, output)` what a wrong output holds, where no suspect gives it. `variable` is what an answer that
+    is no kernel is called in its cell. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of another generation
+    does not run it.
     """
 
     name: str
@@ -125,11 +127,13 @@ class Exercise:
     race: Race | None = None
     suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(default_factory=dict)
     inspect: Callable | None = None
+    decode: Callable[[Case, np.ndarray], str | None] | None = None
     outside: str = ""
     judge: Callable | None = None
     given: str = ""
     answer: str = ""
     variable: str = ""
+    arch: str | None = None
 
     @property
     def is_kernel(self) -> bool:

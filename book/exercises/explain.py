@@ -51,9 +51,14 @@ def quote(line: int, source: str, file: str = "") -> str:
     return shorten(f"line {line}: {statement}", QUOTED, placeholder=" ...")
 
 
+def own_line(frames, file: str) -> int | None:
+    """The line of `file` among these frames, None if there is none."""
+    return next((n for name, n in frames if name == file), None)
+
+
 def _quoted(frames, source: str, file: str) -> str | None:
     """The line of `file` among these frames, which may begin in a header that it called; None if there is none."""
-    line = next((n for name, n in frames if name == file), None)
+    line = own_line(frames, file)
     return quote(line, source, file) if line else None
 
 
@@ -69,6 +74,18 @@ def explain_error(
         ("the emulator stopped it", ""),
     )
     frames = getattr(error, "frames", {})
+    if "more arrivals at the mbarrier" in str(error):
+        headline, why = (
+            "an mbarrier that gets too many arrivals",
+            "Somebody arrives for the next phase before this one has ended. Who fills a stage has to wait until it is empty: "
+            "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
+        )
+
+    if "a parity is 0 or 1" in str(error):
+        headline, why = (
+            "a parity that is neither 0 nor 1",
+            "Take the lowest bit of the number of the phase, as n % 2 or n & 1. In C -1 % 2 is -1.",
+        )
 
     def at(ptx_line) -> str | None:
         return _quoted(frames.get(ptx_line, ()), source, file)
@@ -84,12 +101,30 @@ def explain_error(
         name = kernel or file.removesuffix(".cu")
         message = _in_words(str(error).splitlines()[0], source, name)
         said.append(f"block {error.block}{thread}: {message}")
-    for text in getattr(error, "waiting", [])[:4]:
+    seen: set[str] = set()
+    for text in getattr(error, "waiting", []):
         who, _, where = text.partition(": ")
+        if where in seen or len(seen) == 4:  # other warps wait at the same place
+            continue
+        seen.add(where)
         number = re.match(r"PTX line (\d+)", where)
         line = at(int(number[1])) if number else None
         said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
+    if barriers := getattr(error, "barriers", []):
+        said += [
+            _mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers[:2]
+        ]
+        why = (
+            "A wait for parity p returns when a phase of that parity is over. A fresh barrier is in phase 0, so a wait for "
+            "parity 1 passes at once, and a wait for parity 0 passes when the first phase has ended. A phase ends when "
+            "all arrivals and all announced bytes have come."
+        )
     return (headline, *said, *([why] if why else []))
+
+
+def _mbarrier(text: str, source: str, kernel: str) -> str:
+    """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
+    return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
 
 
 def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:
@@ -144,6 +179,57 @@ _HAZARDS = {
         "with wmma::fill_fragment",
     ),
     "global-race": ("a race on global memory", ""),
+    "undefined-shuffle": (
+        "a value from a lane that took no part",
+        "uses what a shuffle brought from a lane that had left, or that the mask does not name: that value is undefined",
+    ),
+    "membermask": (
+        "a mask that is not of the lanes that come",
+        "names lanes in its mask that do not execute it, or leaves out lanes that do",
+    ),
+    "unfinished-read": (
+        "a tile overwritten while it is read",
+        "writes to shared memory that an asynchronous copy or a product may still be reading. Wait for that "
+        "(wgmma_wait, tma_store_wait_read), and let the writer wait for whoever waited",
+    ),
+    "missing-proxy-fence": (
+        "a fence of the async proxy is missing",
+        "lets TMA or wgmma read what threads have written. Each thread that wrote has to call async_fence() after "
+        "its stores, before the barrier",
+    ),
+    "wrong-swizzle": (
+        "descriptor and tensor map disagree",
+        "reads a tile with another swizzle than that of the tensor map that filled it",
+    ),
+    "missing-init-fence": (
+        "the fence after barrier_init is missing",
+        "lets a copy count at an mbarrier that it may not see yet. barrier_init_fence() has to follow barrier_init",
+    ),
+    "exit-before-copy": (
+        "the kernel ends before its copy",
+        "starts a copy that nobody has waited for when the block ends",
+    ),
+    "exited-block": (
+        "a block that may have ended",
+        "reaches into the shared memory of another block, which may have ended. That block has to wait at its end",
+    ),
+    "unfinished-wgmma": (
+        "sums that are not finished",
+        "touches the sums of a product that is under way. wgmma_commit() and wgmma_wait<0>() have to come before",
+    ),
+    "overwritten-fragment": (
+        "a fragment overwritten while it is multiplied",
+        "writes a register that a product under way still reads. wgmma_wait<0>() has to come before",
+    ),
+    "missing-wgmma-fence": (
+        "the fence before the product is missing",
+        "starts a product on registers that the threads have just used. wgmma_fence() has to come before "
+        "the first product",
+    ),
+    "uncommitted-wgmma": (
+        "a product that nobody waited for",
+        "starts a product, and the kernel ends without wgmma_commit() and wgmma_wait<0>() after it",
+    ),
 }
 _BETWEEN_BLOCKS = (
     "touches what a thread of another block reads or writes; blocks run in any order, so which of them comes "
@@ -158,7 +244,7 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
     """Headline, then each pair of source lines that race, once, in the lines of `file`."""
     headline, said = "", []
     for hazard in trace.hazards:
-        words, did = _HAZARDS.get(hazard.kind, ("a race", hazard.kind.replace("-", " ")))
+        words, did = _words(hazard)
         headline = headline or words
         first = _quoted(hazard.frames, source, file)
         second = _quoted(hazard.other_frames, source, file)
@@ -167,10 +253,20 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         elif hazard.kind == "uninitialised-read":
             name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
             did = did.replace("a place", f"a place{name}")
+            if trace.rows("cp.async.bulk.tensor"):
+                did = (
+                    f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
+                    "another barrier, passes too early"
+                )
             if not _fills_shared_memory(trace):
                 did = "reads shared memory, and nothing in this kernel writes to it"
         if first is None:
             first, second = second, None
+        if hazard.kind == "uninitialised-register" and "wgmma" in source:
+            did = (
+                "uses a variable that was never given a value. The first product has to replace the sums (its last argument "
+                "is false), or they have to begin with 0"
+            )
         if hazard.kind == "uninitialised-register" and second is not None:
             first, second = second, None  # where the variable is first read tells more
         text = [first] if first else []
@@ -180,9 +276,32 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
     return (headline, *(line for text in said[:3] for line in text))
 
 
+def _words(hazard) -> tuple[str, str]:
+    """Headline, and what the later access did. What TMA and wgmma add to older kinds has words of its own."""
+    headline, did = _HAZARDS[hazard.kind]
+    if "the wgmma " in hazard.message and hazard.kind == "write-after-read":
+        did = (
+            "overwrites what a product has read, and this thread has not waited for those who waited for the product. "
+            "They have to arrive at an mbarrier after wgmma_wait, and this thread has to wait for it"
+        )
+    elif "passed at once" in hazard.message:
+        headline = "a wait with the wrong parity"
+        did = (
+            "touches what a copy has not finished writing. The wait before it passed at once, for a phase that was over "
+            "before, so its parity is wrong"
+        )
+    elif "bulk copy" in hazard.message:
+        did = "touches what a copy by TMA has not finished writing, and nobody has waited for the phase of its mbarrier"
+    elif "neither waited for that phase" in hazard.message:
+        headline = "a tile read by a thread that has not waited"
+        did = "reads what a copy by TMA brought. Others have waited for its mbarrier, but this thread has not"
+    return headline, did
+
+
 def _fills_shared_memory(trace) -> bool:
     return any(
-        row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red"))
+        (row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red")))
+        or row.opcode.startswith("cp.async.bulk")
         for row in trace.instructions
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from textwrap import wrap
 
 import numpy as np
@@ -14,6 +14,7 @@ from emulator.counts.trace import COLUMNS
 
 from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
+from .bounds import beyond_its_end
 from .cases import unwritten
 from .diagnose import NOTHING_ADDED, explained, findings, named
 from .exercise import Exercise, Goal
@@ -30,6 +31,7 @@ from .explain import (
     quote,
 )
 from .patience import DoesNotEnd
+from .pictures import of_accesses, of_hazards
 from .race import race
 from .signature import differences
 
@@ -38,12 +40,16 @@ RIGHT, WRONG = "✓", "✗"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checker found. `lines` hold positions and counts; a value only where no cause was found."""
+    """What the checker found. `lines` hold positions and counts; a value only where no cause was found.
+
+    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`.
+    """
 
     name: str
     passed: bool
     headline: str
     lines: tuple[str, ...] = ()
+    pictures: tuple = field(default=(), repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -86,11 +92,11 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     """Build and try this CUDA source: right at every case, then within the goals, then on the GPU."""
     rng = rng or np.random.default_rng()
 
-    def failed(headline, *lines):
-        return Verdict(exercise.name, False, headline, lines)
+    def failed(headline, *lines, pictures=()):
+        return Verdict(exercise.name, False, headline, lines, tuple(pictures))
 
     try:
-        built = compile_cell(exercise.name, source)
+        built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
         lines = (x for d in error.diagnostics for x in str(d).splitlines())
         return failed("does not compile", *lines)
@@ -105,21 +111,29 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     for case in cases:
         tries.append(attempt(built, exercise.name, case))
         if _is_mistake(tries[-1]):
-            return failed(*_mistake(kernel, tries, cases[len(tries) :]))
+            beyond = beyond_its_end(exercise, source, [tries[-1].case])
+            seen = () if beyond else _pictures(kernel, tries[-1])
+            return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])), pictures=seen)
+    if beyond := beyond_its_end(exercise, source, [tries[0].case, tries[-1].case]):
+        return failed(*beyond)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
-    reached, missed = _measured(kernel, {one.case.label: one.trace for one in tries})
+    traces = {one.case.label: one.trace for one in tries}
+    drawn = of_accesses(exercise, traces, source)
+    reached, missed = _measured(kernel, traces)
     if exercise.inspect is not None:
         label = exercise.needs[0].case if exercise.needs else cases[0].label
         missed += exercise.inspect(
             built, next(one.trace for one in tries if one.case.label == label)
         )
     if missed:
-        return failed("right, but not at its goal", right, *missed)
+        return failed("right, but not at its goal", right, *missed, pictures=drawn)
 
     gpu = kernels.gpu()
-    if gpu is not None:
-        built = compile_cell(exercise.name, source, gpu.arch)
+    if gpu is not None and exercise.arch and f"{gpu.arch}a" != exercise.arch:
+        reached.append(f"not tried on this {gpu.name}: it is made for sm_{exercise.arch}")
+    elif gpu is not None:
+        built = compile_cell(exercise.name, source, exercise.arch or gpu.arch)
         for one in tries:
             here = attempt(built, exercise.name, one.case, machine="gpu")
             if not here.right:
@@ -134,9 +148,18 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     if exercise.race is not None:
         faster, told = race(exercise, built, gpu)
         if not faster:
-            return failed("right, but not fast enough", right, *reached, told)
+            return failed("right, but not fast enough", right, *reached, told, pictures=drawn)
         reached.append(told)
-    return Verdict(exercise.name, True, right, tuple(reached))
+    return Verdict(exercise.name, True, right, tuple(reached), drawn)
+
+
+def _pictures(kernel: _Kernel, one: Attempt) -> tuple:
+    """Of a launch that is wrong: its first hazard, or what it accessed. Nothing where it stopped."""
+    if one.error is not None or one.trace.uneven or absent_lanes(one.trace):
+        return ()
+    if one.trace.hazards:
+        return of_hazards(one.trace, kernel.source)
+    return of_accesses(kernel.exercise, {one.case.label: one.trace}, kernel.source)
 
 
 def _is_mistake(one: Attempt) -> bool:
@@ -186,6 +209,8 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
                 _causes_in_addresses(kernel, [last.case, *later])
                 or what_if(kernel.built, kernel.name, last.case)
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
+        elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
+            said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
     return _wrong(kernel, tries, later)
 
@@ -289,6 +314,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     if explained(said):
         return (headline, *said)
+    if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
+        return (headline, told)
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
         more = findings(case, output, suspects, outputs)

@@ -24,6 +24,8 @@ INTRODUCTIONS = {
     "Everything at once": "What a kernel needs beside its inner loop, and one kernel that is all yours.",
     "Sums across threads": "Values that several threads or blocks add: shuffles, reductions, atomics, and the digits of a sum.",
     "The capstone": "One kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline along K.",
+    "Hopper": "Tensor maps, descriptors, barriers that count bytes, fences, roles, and K split between warpgroups. "
+    "The emulator runs all of it. A GPU tries your kernel too if it is of compute capability 9.0.",
 }
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.cells import answers\nfrom book.exercises import check, twins"

@@ -32,6 +32,9 @@ def axpy(rng) -> tuple[Case, ...]:
 AXPY_SUSPECTS = {
     "The old y is not added": lambda case: case.args[3] * case.args[0],
     "x is not multiplied by a": lambda case: case.args[0] + case.args[1],
+    "a is added to x, not multiplied by it": lambda case: (
+        case.args[3] + case.args[0] + case.args[1]
+    ),
     "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
     "Nothing is changed: y is what it was": lambda case: case.args[1].astype(float),
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (
@@ -161,6 +164,9 @@ def piece_suspects(size: int) -> dict:
     found[
         "Every step adds the thread's own value once more: the values of higher lanes never come down"
     ] = _of_pieces(size, lambda t: np.where(t == 0, size, 0))
+    found[
+        "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`)"
+    ] = _of_pieces(size, lambda t: t == size - 1)
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
@@ -281,6 +287,81 @@ PRECISION_SUSPECTS = {
 }  # fmt: skip
 
 
+def tf32_products(rng) -> tuple[Case, ...]:
+    """Products of floats, to more digits than one product of tf32 has."""
+    sizes = (16, 8, 8), (32, 16, 24), (16, 24, 64)
+    drawn = tuple(int(n * rng.integers(1, 5)) for n in (16, 8, 8))
+    return tuple(
+        replace(product(rng, size, (16, 8), (32,)), tolerance=2.0**-20) for size in (*sizes, drawn)
+    )
+
+
+def tf32(x) -> np.ndarray:
+    """Rounded to 10 bits of mantissa, ties away from zero."""
+    bits = np.asarray(x, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def _of_registers(change):
+    """A suspect from the right product: change(row, column) gives where each element is taken from."""
+    return lambda case: case.expected[change(*np.indices(case.expected.shape))]
+
+
+def _in_tf32(*pairs, cut=False, low=None):
+    """The sum of these products, each "a" or "A" (what tf32 keeps, and what it loses) times "b" or "B".
+
+    With registers of B swapped these are "x" and "X", with the first one for both "p" and "P".
+
+    cut: high is not rounded. low: what stands for the rest, from x and high.
+    """
+
+    def guess(case):
+        parts = {}
+        for name, x in zip("ab", (case.product.A, case.product.B), strict=True):
+            exact = x.astype(np.float32)
+            high = (
+                (exact.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+                if cut
+                else tf32(exact)
+            )
+            rest = tf32(low(exact, high)) if low else tf32(exact - high)
+            parts |= {name: high.astype(float), name.upper(): rest.astype(float)}
+        turned = np.arange(len(parts["b"])) ^ 4  # a lane's two registers of B, the other way round
+        parts |= {"x": parts["b"][turned], "X": parts["B"][turned]}
+        first = np.arange(len(turned)) & ~4  # the first register for both
+        parts |= {"p": parts["b"][first], "P": parts["B"][first]}
+        return sum(parts[a] @ parts[b] for a, b in pairs)
+
+    return guess
+
+
+TF32_SUSPECTS = {
+    "The terms a * b_low and a_low * b are missing: 10 bits of mantissa are left of each number": _in_tf32("ab"),
+    "What tf32 loses of B is nowhere: a * b_low is missing": _in_tf32("ab", "Ab"),
+    "What tf32 loses of A is nowhere: a_low * b is missing": _in_tf32("ab", "aB"),
+    "b_low[0] and b_low[1] are the other way round": _in_tf32("ab", "Ab", "aX"),
+    "b[0] and b[1] are the other way round": _in_tf32("ax", "Ax", "aB"),
+    "b[0] and b[1] are the other way round, and b_low[0] and b_low[1] too": _in_tf32("ax", "Ax", "aX"),
+    "The product of what tf32 keeps is missing": _in_tf32("Ab", "aB"),
+    "The product of what tf32 keeps is added twice": _in_tf32("ab", "ab", "Ab", "aB"),
+    "The product of what tf32 keeps is added twice, and a * b_low is missing": _in_tf32("ab", "ab", "Ab"),
+    "The product of what tf32 keeps is added twice, and a_low * b is missing": _in_tf32("ab", "ab", "aB"),
+    "b[0] and b[1] are the other way round where a_low is multiplied": _in_tf32("ab", "Ax", "aB"),
+    "b_low[0] is given twice: b_low[1] is the register of rows 4 to 7": _in_tf32("ab", "Ab", "aP"),
+    "b[0] is given twice: b[1] is the register of rows 4 to 7": _in_tf32("ap", "Ap", "aB"),
+    "low is x itself, rounded, and not what high loses: everything is added three times": _in_tf32("ab", "ab", "ab"),
+    "low has the wrong sign. It should be x - high": _in_tf32("ab", "Ab", "aB", low=lambda x, high: high - x),
+    "high is x, not rounded. mma ignores the 13 low bits, and low, which should hold them, is 0": _in_tf32("ab", cut=True),
+    "acc[1] and acc[2] are stored at the other's place: acc[2] is eight rows down, acc[1] the next column": (
+        _of_registers(lambda row, col: (row // 16 * 16 + row % 8 + col % 2 * 8, col // 2 * 2 + row // 8 % 2))
+    ),
+    "a_low * b is added twice, and a * b_low is missing": _in_tf32("ab", "Ab", "Ab"),
+    "a * b_low is added twice, and a_low * b is missing": _in_tf32("ab", "aB", "aB"),
+    "a * b_low is missing: only a_low is used, twice": _in_tf32("ab", "Ab", "AB"),
+    "a_low * b is missing: only b_low is used, twice": _in_tf32("ab", "aB", "AB"),
+}  # fmt: skip
+
+
 def _tile(rng, rows: int, K: int) -> np.ndarray:
     return rng.standard_normal((rows, K)).astype(np.float16)
 
@@ -309,19 +390,43 @@ def by_chunks(tile) -> np.ndarray:
     return tile.reshape(16, 4, 8).swapaxes(0, 1)
 
 
-def fragments(tile, order=(0, 1, 2, 3), chunk=lambda row, c: c) -> np.ndarray:
+def fragments(
+    tile, order=(0, 1, 2, 3), chunk=lambda row, c: c, turned=False, rows=lambda row: row
+) -> np.ndarray:
     """(2, 32, 4) int32: what each lane's registers hold of the two 16 x 16 halves, by PTX's lane map.
 
-    order: which register's matrix stands in each; chunk: which chunk is read in place of another.
+    order: which register's matrix stands in each; chunk: which chunk is read in place of another; turned: each
+    matrix of 8 x 8 is transposed; rows: which row is read in place of another.
     """
     halves = np.zeros((2, 32, 8), np.float16)
     for step in range(2):
         for lane in range(32):
             for half in range(8):
                 row, col = a_element(lane, 2 * order[half // 2] + half % 2)
+                if turned:
+                    row, col = row // 8 * 8 + col % 8, col // 8 * 8 + row % 8
+                row = rows(row)
                 which = chunk(row, 2 * step + col // 8)
                 halves[step, lane, half] = tile[row, 8 * which + col % 8]
     return halves.view(np.int32)
+
+
+def pointed_at(case, out) -> str | None:
+    """Which row of the tile a lane pointed at, where it should have been another one; None if that cannot be told."""
+    rows = (
+        np.ascontiguousarray(case.args[0][:, :32]).view(np.int32).reshape(64, 4)
+    )  # row by row, 4 chunks each
+    for step, matrix, row in np.ndindex(2, 4, 8):
+        held = out[step, 4 * row : 4 * row + 4, matrix]
+        found = np.flatnonzero((rows == held).all(1))
+        right = 8 * (matrix % 2) + row, 2 * step + matrix // 2
+        if len(found) == 1 and divmod(int(found[0]), 4) != right:
+            there, chunk = divmod(int(found[0]), 4)
+            return (
+                f"In step {step} lane {8 * matrix + row} points at row {there}, chunk {chunk} of the tile. "
+                f"It should point at row {right[0]}, chunk {right[1]}."
+            )
+    return None
 
 
 def _of_tile(**how):
@@ -334,6 +439,21 @@ FRAGMENT_SUSPECTS = {
     ),
     "The chunk is read where it would lie without the swizzle": _of_tile(
         chunk=lambda row, c: c ^ row // 2 % 4
+    ),
+    "Each 8 x 8 matrix is transposed: these are the registers that ldmatrix loads with .trans": _of_tile(
+        turned=True
+    ),
+    "Each 8 x 8 matrix is transposed by .trans, and registers 1 and 2 are the other way round": _of_tile(
+        turned=True, order=(0, 2, 1, 3)
+    ),
+    "Each register holds rows 0-7: lanes 8 to 15 have to point at rows 8 to 15": _of_tile(
+        rows=lambda row: row % 8
+    ),
+    "Rows 0-7 and rows 8-15 are the other way round": _of_tile(rows=lambda row: row ^ 8),
+    "Both steps read the last 16 columns": _of_tile(chunk=lambda row, c: 2 + c % 2),
+    "The two steps are the other way round": _of_tile(chunk=lambda row, c: c ^ 2),
+    "Both chunks of a step are its left one: lanes 16 and up have to point at the chunk to the right": _of_tile(
+        chunk=lambda row, c: c // 2 * 2
     ),
     "Both steps read the first 16 columns": _of_tile(chunk=lambda row, c: c % 2),
     "The two chunks of a step are the other way round": _of_tile(chunk=lambda row, c: c ^ 1),

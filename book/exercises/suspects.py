@@ -294,7 +294,7 @@ SUSPECTS = [
         ),
         *(
             (f"Each {t}x{t} tile of the output is transposed", _transpose_tile(t, 1))
-            for t in (16, 32, 64)
+            for t in (2, 4, 16, 32, 64)
         ),
         *(
             (

@@ -137,7 +137,12 @@ def _wait(ins, bind):
 
     def step(m, mask):
         if by_parity:
-            wanted = m.addresses(parity_of(m)) & 1
+            wanted = m.addresses(parity_of(m))
+            if (wrong := m.lanes_of(mask) & (wanted > 1)).any():
+                block, thread = np.argwhere(wrong)[0]
+                what = int(np.broadcast_to(wanted, (m.B, m.T))[block, thread])
+                text = f"a wait for parity {what}: a parity is 0 or 1"
+                m.fail(ExecutionError, text, ins, int(block), int(thread))
         else:
             wanted = np.broadcast_to(token_of(m), (m.B, m.T)) >> np.uint64(63)
             wanted = wanted.astype(np.int64)

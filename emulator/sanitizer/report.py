@@ -3,14 +3,20 @@
 import re
 from dataclasses import dataclass, field
 
+# Every kind of hazard there is. Those from unfinished-read on are of TMA, wgmma and clusters.
+KINDS = (
+    "read-after-write", "write-after-read", "write-after-write", "uninitialised-read", "unfinished-copy",
+    "global-race", "uninitialised-register", "undefined-shuffle", "membermask", "unfinished-read",
+    "missing-proxy-fence", "wrong-swizzle", "missing-init-fence", "exit-before-copy", "exited-block",
+    "unfinished-wgmma", "overwritten-fragment", "missing-wgmma-fence", "uncommitted-wgmma",
+)  # fmt: skip
+
 
 @dataclass
 class Hazard:
     """One pair of places in the program that can go wrong together, as first seen.
 
-    kind: "read-after-write", "write-after-read", "write-after-write", "uninitialised-read",
-    "unfinished-copy", "global-race", "uninitialised-register", "undefined-shuffle" or "membermask";
-    `words` has those of TMA, wgmma and clusters. source, ptx_line, thread: of the access that was
+    kind: one of KINDS. source, ptx_line, thread: of the access that was
     noticed; other_...: of the earlier one, or None.
     source is (file, line) in the kernel's own file, or None without
     `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
@@ -33,6 +39,10 @@ class Hazard:
     count: int = 0
     frames: tuple[tuple[str, int], ...] = ()
     other_frames: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise ValueError(f"no kind of hazard is called {self.kind!r}")
 
     def __str__(self):
         return self.message + (f" ({self.count} times)" if self.count > 1 else "")

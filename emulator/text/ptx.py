@@ -117,7 +117,13 @@ class _Parser(Declarations):
                 token = self.next()
                 if token[0].isdigit():
                     numbers.append(integer(token))
-            if word in ("maxntid", "reqntid", "reqnctapercluster", "maxclusterrank", "minnctapersm"):
+            if word in (
+                "maxntid",
+                "reqntid",
+                "reqnctapercluster",
+                "maxclusterrank",
+                "minnctapersm",
+            ):
                 limits[word] = tuple([*numbers, 1, 1, 1][:3])
             elif word == "explicitcluster":
                 limits[word] = (1, 1, 1)

@@ -23,7 +23,11 @@ const explorer = {
     { id: "width", label: "bytes a lane", options: [4, 8, 16] },
     { id: "row", label: "row length in 4-byte words:", min: 1, max: 64 },
     { id: "pad", label: "padding in 4-byte words:", min: 0, max: 8 },
+    { id: "wave", label: "wavefront:", min: 0, max: 32, value: 0, show: (n) => n || "all" },
   ],
+  play: "wave",
+  first: 1,
+  last: (p, data) => explorer.model(p, data).total ?? 1,
   adapt: (controls) => {
     const fixed = controls.values.source && controls.values.source !== "by hand";
     for (const id of ["pattern", "width"]) controls.hide(id, fixed);
@@ -46,7 +50,7 @@ const explorer = {
       body += svg.text(left + (bank + 0.5) * cell, 10, bank, { size: 10, fill: "var(--gl-muted)" });
     for (const lane of range(32)) {
       const y = top + lane * row;
-      body += svg.rect(left, y, 32 * cell, row - 2, "var(--gl-soft)");
+      body += `</g><g data-lane="${lane}">${svg.rect(left, y, 32 * cell, row - 2, "var(--gl-soft)")}`;
       if (lane % 4 === 0 || lane === 31)
         body += svg.text(left - 7, y + row / 2 - 1, lane ? lane : "lane 0", {
           anchor: "end",
@@ -64,14 +68,17 @@ const explorer = {
           : STYLE.grey
         : STYLE.wavefronts[m.served[lane] % STYLE.wavefronts.length];
       const inside = Math.min(wide, 32 - bank);
-      body += svg.rect(left + bank * cell + 0.5, y, inside * cell - 1, row - 2, color);
-      if (inside < wide) body += svg.rect(left + 0.5, y, (wide - inside) * cell - 1, row - 2, color);
-      if (!bad)
+      const now = !p.wave || bad || p.wave > m.total || m.served[lane] + 1 === p.wave;
+      const faded = now ? "" : 'opacity="0.18"';
+      body += svg.rect(left + bank * cell + 0.5, y, inside * cell - 1, row - 2, color, faded);
+      if (inside < wide) body += svg.rect(left + 0.5, y, (wide - inside) * cell - 1, row - 2, color, faded);
+      if (!bad && now)
         body += svg.text(left + (bank + wide / 2) * cell, y + row / 2 - 1, m.served[lane] + 1, {
           size: 9,
           fill: textOn(color),
         });
     }
+    body = `<g>${body}</g>`;
     let finding, note;
     if (m.stray !== undefined) {
       finding = `<span class="bad">Misaligned: lane ${m.stray} would access ${m.width} bytes at address ${m.addresses[m.stray]}. A GPU faults.</span>`;
@@ -81,7 +88,10 @@ const explorer = {
       finding =
         `<span class="${extra ? "bad" : "good"}">${plural(m.total, "wavefront")}</span>` +
         (extra ? `, where ${m.ideal} would do` : ": no conflict");
-      note = "One row a lane, one column a bank; the number is the wavefront that serves the lane.";
+      note =
+        p.wave && p.wave <= m.total
+          ? `Wavefront ${p.wave} of ${m.total} serves ${plural(m.served.filter((n) => n === p.wave - 1).length, "lane")}: in each bank, one word.`
+          : "One row per lane, one column per bank; the number is the wavefront that serves the lane. Step goes through them.";
     }
     return { finding, note, picture: svg.page(752, top + 32 * row + 2, body, finding.replace(/<[^>]*>/g, ""), 620) };
   },

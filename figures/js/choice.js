@@ -1,4 +1,12 @@
 // Drawings to flip through: one is shown, the control chooses.
+// JupyterLab takes keys as commands unless the focused element itself says that they stay with it.
+if (!window.gemmKeys) {
+  window.gemmKeys = true;
+  const mark = (event) => {
+    if (event.target.closest?.(".gl-live, .gl")) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  };
+  window.addEventListener("keydown", mark, true);
+}
 for (const root of document.querySelectorAll(".gl-choice:not([data-ready])")) {
   root.setAttribute("data-ready", "");
   const input = root.querySelector("input,select");

@@ -8,6 +8,7 @@ const explorer = {
     { id: "stride", label: "elements from lane to lane:", min: 0, max: 32 },
     { id: "offset", label: "elements before lane 0:", min: 0, max: 16 },
   ],
+  play: "stride",
   adapt: (controls) => {
     const fixed = controls.values.source && controls.values.source !== "by hand";
     for (const id of ["width", "stride", "offset"]) controls.hide(id, fixed);
@@ -33,11 +34,11 @@ const explorer = {
     for (const lane of range(32)) {
       const on = m.addresses[lane] >= 0;
       const color = on ? STYLE.lanes[lane] : "var(--gl-soft)";
-      body += svg.rect(left + lane * step + 1, yLanes, step - 2, 22, color);
-      body += svg.text(left + (lane + 0.5) * step, yLanes + 11, lane, {
+      body += `<g data-lane="${lane}">${svg.rect(left + lane * step + 1, yLanes, step - 2, 22, color)}`;
+      body += `${svg.text(left + (lane + 0.5) * step, yLanes + 11, lane, {
         size: 10.5,
         fill: on ? textOn(color) : "var(--gl-muted)",
-      });
+      })}</g>`;
     }
     const lines = [...new Set(m.sectors.map((s) => Math.floor(s / 4)))];
     const gap = lines.length > 1 ? 6 : 0;
@@ -55,7 +56,7 @@ const explorer = {
           pitch - 1,
           26,
           "var(--gl-soft)",
-          'stroke="var(--gl-line)" stroke-width="0.8"',
+          `stroke="var(--gl-line)" stroke-width="0.8" data-lane="${m.active.filter((lane) => Math.floor(m.addresses[lane] / 32) === sector).join(" ")}"`,
         );
         x += pitch;
       }
@@ -79,9 +80,16 @@ const explorer = {
         ySectors - 1,
         "var(--gl-muted)",
         0.9,
-        'opacity="0.7"',
+        `data-lane="${lane}"`,
       );
-      body += svg.rect(x0 + (w > 5 ? 0.4 : 0), ySectors + 1, w > 5 ? w - 0.8 : w, 24, STYLE.lanes[lane]);
+      body += svg.rect(
+        x0 + (w > 5 ? 0.4 : 0),
+        ySectors + 1,
+        w > 5 ? w - 0.8 : w,
+        24,
+        STYLE.lanes[lane],
+        `data-lane="${lane}"`,
+      );
     }
     const n = m.sectors.length;
     const extra = n > m.ideal;

@@ -28,8 +28,24 @@ const svg = {
     `${bold ? ' font-weight="700"' : ""}>${escape(words)}</text>`,
   line: (x0, y0, x1, y1, color = "var(--gl-muted)", width = 1, more = "") =>
     `<line x1="${x0.toFixed(1)}" y1="${y0.toFixed(1)}" x2="${x1.toFixed(1)}" y2="${y1.toFixed(1)}" stroke="${color}" stroke-width="${width}" ${more}/>`,
+  // On a phone a picture keeps its full width, so that its smallest words stay legible, and scrolls. Where there is nothing to
+  // draw, the label stands in the picture's place: it says why.
   page: (width, height, body, label, min = 560) =>
-    `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(label)}" style="min-width:${min}px">${body}</svg>`,
+    `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escape(label)}" style="min-width:${body ? min : 0}px;--wide:${body ? width : 0}px">` +
+    `${body || svg.words(width, height, label)}</svg>`,
+  words: (width, height, label) => {
+    const lines = [];
+    for (const word of label.split(" ")) {
+      const last = lines.length - 1;
+      if (last >= 0 && lines[last].length + word.length < 46) lines[last] += ` ${word}`;
+      else lines.push(word);
+    }
+    const from = height / 2 - (lines.length - 1) * 16;
+    return (
+      svg.rect(0, 0, width, height, "var(--gl-soft)") +
+      lines.map((line, i) => svg.text(width / 2, from + 32 * i, line, { size: 24 })).join("")
+    );
+  },
 };
 
 // Largest number of distinct units in one of `banks` banks.
@@ -117,7 +133,11 @@ const controlsOf = (root, specs, start, changed) => {
     root.append(label);
     read();
     shown[spec.id] = label;
-    inputs[spec.id] = { input, read };
+    inputs[spec.id] = { input, read, spec };
+    if (!input.value) {
+      input.value = spec.value ?? spec.options?.[0]; // a setting that no option has, from an address
+      read();
+    }
   }
   const set = (id, value) => {
     inputs[id].input.value = value;
@@ -127,7 +147,99 @@ const controlsOf = (root, specs, start, changed) => {
   const hide = (id, hidden) => {
     shown[id].style.display = hidden ? "none" : "";
   };
-  return { values, set, hide };
+  // Several at once, with one redrawing.
+  const setAll = (wanted) => {
+    for (const [id, value] of Object.entries(wanted)) {
+      if (!inputs[id]) continue;
+      inputs[id].input.value = value;
+      inputs[id].read();
+    }
+    changed();
+  };
+  return { values, inputs, set, setAll, hide };
+};
+
+// The address of a page of the book (not of a notebook) holds what its explorers show: `?banks.row=33`, or `banks2.row`
+// for the second of a kind. It can be sent, and opens the same view.
+const inBook = () => document.documentElement.dataset.content_root !== undefined;
+const addressed = (name) => {
+  const found = {};
+  if (inBook())
+    for (const [key, value] of new URLSearchParams(location.search))
+      if (key.startsWith(`${name}.`)) found[key.slice(name.length + 1)] = value;
+  return found;
+};
+const address = (name, values, start) => {
+  const query = new URLSearchParams(location.search);
+  for (const [id, value] of Object.entries(values))
+    if (String(value) === String(start[id])) query.delete(`${name}.${id}`);
+    else query.set(`${name}.${id}`, value);
+  const words = query.toString();
+  return location.pathname + (words ? `?${words}` : "") + location.hash;
+};
+
+// What belongs to the lane or the bank that is pointed at stays lit, in every explorer of the page: elements name theirs in
+// data-lane and data-bank, several with spaces between them.
+const POINTED = ["lane", "bank"];
+const litBy = (pointed) =>
+  POINTED.filter((kind) => pointed?.[kind])
+    .map((kind) => {
+      const others = pointed[kind].split(" ").map((one) => `:not([data-${kind}~="${one}"])`);
+      return `.picture [data-${kind}]${others.join("")}{opacity:.2}`;
+    })
+    .join("");
+const linkHover = (root) => {
+  const sheet = document.createElement("style");
+  root.append(sheet);
+  const say = (pointed) => document.dispatchEvent(new CustomEvent("gl-point", { detail: pointed }));
+  const picture = root.querySelector(".picture");
+  picture.addEventListener("pointerover", (event) => {
+    const at = event.target.closest?.("[data-lane],[data-bank]");
+    if (at) say({ lane: at.dataset.lane, bank: at.dataset.lane ? undefined : at.dataset.bank });
+    else say(null);
+  });
+  picture.addEventListener("pointerleave", () => say(null));
+  document.addEventListener("gl-point", (event) => (sheet.textContent = litBy(event.detail)));
+};
+
+// Reset, and for an explorer that names what to play, step and play: the slider goes on by one, and begins anew at its end.
+const toolsOf = (root, controls, explorer, data, start) => {
+  const button = (words, act) => {
+    const made = document.createElement("button");
+    Object.assign(made, { type: "button", textContent: words, onclick: act });
+    root.append(made);
+    return made;
+  };
+  let timer = 0;
+  const stop = () => {
+    clearInterval(timer);
+    timer = 0;
+    if (playing) playing.textContent = "Play";
+  };
+  const step = () => {
+    const { input } = controls.inputs[explorer.play];
+    const last = explorer.last ? explorer.last(controls.values, data) : Number(input.max);
+    const first = explorer.first ?? Number(input.min);
+    const next = Number(input.value) + Number(input.step || 1);
+    controls.set(explorer.play, next > last || next < first ? first : next);
+  };
+  let playing = null;
+  if (explorer.play) {
+    button("Step", () => {
+      stop();
+      step();
+    });
+    playing = button("Play", () => {
+      if (timer) return stop();
+      step();
+      timer = setInterval(step, 900);
+      playing.textContent = "Pause";
+    });
+  }
+  button("Reset", () => {
+    stop();
+    controls.setAll(start);
+  });
 };
 
 const CSS = `
@@ -142,7 +254,12 @@ select{font:inherit;color:var(--gl-ink);background:var(--gl-soft);border:1px sol
 .picture{overflow-x:auto;background:linear-gradient(to right,var(--gl-card) 40%,transparent) left/28px 100% no-repeat local,linear-gradient(to left,var(--gl-card) 40%,transparent) right/28px 100% no-repeat local,linear-gradient(to right,#8888,transparent) left/9px 100% no-repeat scroll,linear-gradient(to left,#8888,transparent) right/9px 100% no-repeat scroll}
 svg{display:block;width:100%;height:auto;font-family:"DejaVu Sans",Verdana,system-ui,sans-serif}
 .bad{color:#d55e00}.good{color:#009e73}
-input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
+.tools{display:flex;gap:.5em;margin:.4em 0 0}
+.tools button{font:inherit;font-size:13px;min-height:28px;padding:.15em .9em;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;cursor:pointer}
+input[type=text]{font:14px "DejaVu Sans Mono",Menlo,Consolas,monospace;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;padding:.3em .45em;width:100%;box-sizing:border-box}
+@media (max-width:520px){svg{min-width:var(--wide,0)!important}.name{white-space:normal}}
+@media print{.controls,.tools{display:none}}
+button:focus-visible,input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
 `;
 
 // Put an explorer into every element that waits for one of its kind and has not got it yet.
@@ -152,10 +269,14 @@ const mount = (kind, explorer) => {
     const root = host.attachShadow({ mode: "open" });
     root.innerHTML =
       `<style>${CSS}${explorer.css ?? ""}</style><div class="controls"></div>` +
-      '<p class="finding" aria-live="polite"></p><div class="picture"></div><p class="note"></p>';
+      '<p class="finding" aria-live="polite"></p><div class="picture"></div><p class="note"></p><div class="tools"></div>';
     const data = JSON.parse(host.dataset.data);
-    const part = (name) => root.querySelector(`.${name}`);
-    let controls;
+    const number = [...document.querySelectorAll(`.gl-explorer[data-kind="${kind}"]`)].indexOf(host) + 1;
+    const name = number > 1 ? kind + number : kind;
+    const asked = addressed(name);
+    const part = (words) => root.querySelector(`.${words}`);
+    let controls, first, waiting;
+    const remember = () => history.replaceState(history.state, "", address(name, controls.values, first));
     const update = () => {
       if (!controls) return;
       if (explorer.adapt) explorer.adapt(controls, data);
@@ -164,8 +285,18 @@ const mount = (kind, explorer) => {
       part("picture").innerHTML = drawn.picture;
       part("note").innerHTML = drawn.note ?? "";
       if (explorer.wire) explorer.wire(root, controls, data);
+      clearTimeout(waiting);
+      if (first && inBook()) waiting = setTimeout(remember, 300);
     };
     controls = controlsOf(part("controls"), explorer.controls(data), data.start, update);
     update();
+    first = { ...controls.values };
+    if (Object.keys(asked).length) {
+      // In the order of the controls: one may fill in another, as a list of examples does.
+      for (const id of Object.keys(first)) if (id in asked) controls.setAll({ [id]: asked[id] });
+      if (!location.hash) host.scrollIntoView({ block: "center" });
+    }
+    toolsOf(part("tools"), controls, explorer, data, first);
+    linkHover(root);
   }
 };

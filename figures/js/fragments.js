@@ -4,6 +4,7 @@ const explorer = {
     { id: "atom", label: "instruction", words: true, options: Object.keys(data.atoms) },
     { id: "lane", label: "lane", min: 0, max: 31 },
   ],
+  play: "lane",
   model: (p, data) => {
     const held = {};
     for (const [operand, matrix] of Object.entries(data.atoms[p.atom].operands))
@@ -13,7 +14,7 @@ const explorer = {
         .sort((a, b) => a.value - b.value);
     return held;
   },
-  css: "rect[data-lane]{cursor:pointer}rect[data-lane]:hover{stroke:var(--gl-ink);stroke-width:2}",
+  css: "rect[data-lane]{cursor:pointer}rect[data-lane]:hover{stroke:var(--gl-ink);stroke-width:2;opacity:1}",
   draw: (p, data) => {
     const atom = data.atoms[p.atom];
     const { A, B, C } = atom.operands;

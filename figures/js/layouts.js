@@ -57,10 +57,7 @@ const nested = (i, shape) => {
 };
 
 const explorer = {
-  css:
-    "input[type=text]{font:14px 'DejaVu Sans Mono',Menlo,Consolas,monospace;color:var(--gl-ink);background:var(--gl-soft);" +
-    "border:1px solid var(--gl-line);border-radius:6px;padding:.3em .45em;width:100%;box-sizing:border-box}" +
-    ".controls label:nth-child(2){flex:2 1 230px;max-width:420px}",
+  css: ".controls label:nth-child(2){flex:2 1 230px;max-width:420px}",
   controls: (data) => [
     { id: "case", label: "begin with", words: true, options: Object.keys(data.layouts) },
     { id: "layout", label: "layout (type your own)", words: true, text: true },
@@ -82,6 +79,7 @@ const explorer = {
     controls.chosen = controls.values.case;
     if (!first) controls.set("layout", data.layouts[controls.chosen]);
   },
+  play: "i",
   model: (p) => {
     let layout;
     try {

@@ -6,6 +6,7 @@ const explorer = {
     { id: "registers", label: "registers a thread:", min: 16, max: 255 },
     { id: "shared", label: "shared memory a block:", min: 0, max: 227, show: (v) => `${v} KiB` },
   ],
+  play: "registers",
   model: (p, data) => {
     const gpu = data.gpus[p.gpu];
     const up = (n, unit) => Math.ceil(n / unit) * unit;

@@ -24,6 +24,7 @@ const explorer = {
     { id: "compute", label: "a computation takes", min: 0.5, max: 6, step: 0.5 },
     { id: "tiles", label: "tiles:", min: 4, max: 24 },
   ],
+  play: "stages",
   model: (p) => {
     const slots = schedule(p.stages, p.load, p.compute, p.tiles);
     const time = slots[slots.length - 1].computeEnd;

@@ -43,6 +43,7 @@ const explorer = {
       ],
     },
   ],
+  play: "stages",
   model: (p) => {
     if (p.running && p.stages === 1)
       return {

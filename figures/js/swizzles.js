@@ -1,6 +1,57 @@
 // Swizzle<B, M, S> on a shared tile: which banks each 16-byte chunk falls in.
 const swizzle = (index, b, m, s) => index ^ (((index >> (m + s)) & ((1 << b) - 1)) << m);
 
+// Where the elements of each chunk would go.
+const pieces = (p, m) => {
+  const cell = Math.min(80, 690 / p.chunks),
+    slice = (cell - 2) / (16 / p.element);
+  let body = svg.text(44, 12, "row", { anchor: "end", fill: "var(--gl-muted)" });
+  m.torn.forEach((line, row) => {
+    body += svg.text(44, 26 + (row + 0.5) * 30, row, { anchor: "end", fill: "var(--gl-muted)" });
+    line.forEach((chunk, at) =>
+      chunk.forEach((byte, e) => {
+        body += svg.rect(
+          52 + at * cell + 1 + e * slice,
+          27 + row * 30,
+          slice,
+          28,
+          STYLE.banks[Math.floor(byte / 4) % 32],
+        );
+      }),
+    );
+  });
+  body += svg.text(52, 292, "no wavefronts: ldmatrix reads 16 bytes that lie together", {
+    anchor: "start",
+    fill: STYLE.bad,
+  });
+  return svg.page(752, 330, body, m.error, 480);
+};
+// Which bits of an index would be changed, and by which.
+const bits = (p, m) => {
+  const all = 12,
+    cell = 56;
+  let body = "";
+  for (const bit of range(all)) {
+    const x = 40 + (all - 1 - bit) * cell;
+    const changed = bit >= p.m && bit < p.m + p.b;
+    const read = bit >= p.m + p.s && bit < p.m + p.s + p.b;
+    const color =
+      changed && read ? STYLE.bad : changed ? STYLE.kinds.compute : read ? STYLE.kinds.load : "var(--gl-soft)";
+    body += svg.rect(x + 1, 110, cell - 2, 44, color);
+    body += svg.text(x + cell / 2, 132, bit, { size: 13, fill: changed || read ? textOn(color) : "var(--gl-muted)" });
+  }
+  [
+    [STYLE.kinds.load, "read"],
+    [STYLE.kinds.compute, "changed"],
+    [STYLE.bad, "read and changed"],
+  ].forEach(([color, words], i) => {
+    body += svg.rect(42 + 130 * i, 184, 14, 14, color);
+    body += svg.text(62 + 130 * i, 191, words, { anchor: "start", size: 13 });
+  });
+  body += svg.text(42, 90, "bits of the index", { anchor: "start", size: 13, fill: "var(--gl-muted)" });
+  return svg.page(752, 330, body, m.error, 480);
+};
+
 const explorer = {
   controls: () => [
     { id: "b", label: "B =", min: 0, max: 4 },
@@ -10,9 +61,11 @@ const explorer = {
     { id: "pad", label: "padding in 16-byte chunks:", min: 0, max: 2 },
     { id: "element", label: "bytes an element", options: [2, 4] },
   ],
+  play: "b",
   model: (p) => {
     if (p.s < p.b)
       return {
+        overlap: true,
         error: `Swizzle<${p.b}, ${p.m}, ${p.s}> is none: the bits it reads would overlap those it changes (S must be at least B)`,
       };
     const pitch = (p.chunks + p.pad) * 16;
@@ -27,6 +80,11 @@ const explorer = {
     );
     if (!whole)
       return {
+        torn: range(8).map((row) =>
+          range(p.chunks).map((chunk) =>
+            range(16 / p.element).map((e) => move(row * pitch + chunk * 16 + e * p.element)),
+          ),
+        ),
         error: `With M = ${p.m} a chunk of ${16 / p.element} elements is torn apart: 16-byte accesses are no longer possible`,
       };
     const waves = range(p.chunks).map((chunk) =>
@@ -42,8 +100,10 @@ const explorer = {
     if (m.error)
       return {
         finding: `<span class="bad">${escape(m.error)}</span>`,
-        note: "",
-        picture: svg.page(752, 330, "", m.error),
+        note: m.torn
+          ? `Each cell is a chunk; its ${16 / p.element} elements are coloured by the bank they would go to. A chunk of one colour run stays whole: raise M, so that more low bits are left alone.`
+          : "A row of boxes is the index of an element, lowest bit to the right. Swizzling changes B bits by those S places above them.",
+        picture: m.torn ? pieces(p, m) : bits(p, m),
       };
     const left = 52,
       top = 26,
@@ -57,13 +117,14 @@ const explorer = {
       line.forEach((at, chunk) => {
         const group = (at / 16) % 8,
           color = STYLE.banks[4 * group];
-        body += svg.rect(left + chunk * cell + 1, top + row * tall + 1, cell - 2, tall - 2, color);
-        body += svg.text(
+        const banks = range(4).map((n) => 4 * group + n);
+        body += `<g data-bank="${banks.join(" ")}">${svg.rect(left + chunk * cell + 1, top + row * tall + 1, cell - 2, tall - 2, color)}`;
+        body += `${svg.text(
           left + (chunk + 0.5) * cell,
           top + (row + 0.5) * tall,
           cell > 44 ? `${4 * group}-${4 * group + 3}` : 4 * group,
           { size: 11, fill: textOn(color) },
-        );
+        )}</g>`;
       });
     });
     const y = top + 8 * tall + 18;

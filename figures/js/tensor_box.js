@@ -20,6 +20,7 @@ const explorer = {
       ],
     },
   ],
+  play: "x",
   model: (p) => {
     const row = 16 * p.boxChunks;
     if (p.swizzle && row > p.swizzle)

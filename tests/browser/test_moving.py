@@ -22,7 +22,8 @@ MOVE = """([kind, settings]) => {
       inputs[i].value = value;
       inputs[i].dispatchEvent(new Event("input", { bubbles: true }));
     });
-    return [root.querySelector(".finding").textContent, inputs.map((input) => input.value)];
+    const shapes = root.querySelectorAll(".picture svg rect, .picture svg text").length;
+    return [root.querySelector(".finding").textContent, inputs.map((input) => input.value), shapes];
   });
 }"""
 OPTIONS = """(kind) => {
@@ -39,7 +40,7 @@ def plural(n: int, word: str) -> str:
     return f"{n} {word}{'' if n == 1 else 's'}"
 
 
-def banks(pattern, width, row, pad) -> str:
+def banks(pattern, width, row, pad, wave) -> str:
     width, step = int(width), 4 * (int(row) + int(pad))
     addresses = tuple((LANES * (step if pattern == "column" else width)).tolist())
     if any(at % width for at in addresses):
@@ -133,13 +134,43 @@ def test_an_explorer_says_what_python_computes(tab, site, page, kind, python):
         settings = [["by hand", *values[1:]] for values in settings]
     said = tab.evaluate(MOVE, [kind, settings])
     wrong = []
-    for setting, (finding, shown) in zip(settings, said, strict=True):
+    for setting, (finding, shown, shapes) in zip(settings, said, strict=True):
         assert shown == setting
+        assert shapes > 1, f"{setting} draws nothing"
         wanted = python(*setting[1:] if recorded else setting)
         if not re.search(rf"(?<!\d){re.escape(wanted)}(?!\d)", finding):
             wrong.append((setting, wanted, finding))
     assert wrong == []
-    assert len({finding for finding, _ in said}) > 5
+    assert len({finding for finding, *_ in said}) > 5
+
+
+def test_a_view_can_be_sent_and_reset(tab, site):
+    page = f"{site}book/16_swizzles.html"
+    tab.goto(page)
+    b = tab.locator('.gl-explorer[data-kind="swizzles"] .controls input').first
+    b.focus()
+    start = b.input_value()
+    b.press("End")
+    tab.wait_for_url(re.compile(r"\?swizzles\.b=4"))
+    sent = tab.url
+    tab.goto("about:blank")
+    tab.goto(sent)
+    assert b.input_value() == "4"
+    tab.locator('.gl-explorer[data-kind="swizzles"] .tools button', has_text="Reset").click()
+    assert b.input_value() == start
+    tab.wait_for_url(page)
+    step = tab.locator('.gl-explorer[data-kind="swizzles"] .tools button', has_text="Step")
+    step.click()
+    assert b.input_value() != start
+
+
+def test_a_lane_that_is_pointed_at_lights_up(tab, site):
+    tab.goto(f"{site}book/04_tiles_in_shared_memory.html")
+    explorer = tab.locator('.gl-explorer[data-kind="banks"]').first
+    explorer.locator('[data-lane="5"] rect').first.hover()
+    faded = "(e) => getComputedStyle(e).opacity"
+    assert float(explorer.locator('g[data-lane="6"]').evaluate(faded)) < 0.5
+    assert float(explorer.locator('g[data-lane="5"]').evaluate(faded)) == 1
 
 
 def pages_with(what: str) -> list[str]:

@@ -11,11 +11,16 @@ import pytest
 from tests.browser.visited import BELOW, PHONE, SCREEN, SITE, documents
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-RUN_AXE = """async () => {
+# A page's structure is the same in both themes, and its colours are the same at both widths: what cannot differ is not
+# looked at twice.
+RUN_AXE = """async (kind) => {
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const found = await axe.run(document, {
     resultTypes: ["violations"],
     preload: false, // it would ask for style sheets once more
-    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    ...(kind === "dark"
+      ? { runOnly: { type: "rule", values: ["color-contrast"] } }
+      : { runOnly: tags, rules: { "color-contrast": { enabled: kind === "light" } } }),
   });
   return found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].target.join(" ")]);
 }"""
@@ -77,7 +82,7 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(tab, site, n
         tab.emulate_media(color_scheme=theme)
         tab.evaluate(THEME, theme)
         tab.wait_for_timeout(100)  # scripts that look at the page's width
-        if problems := tab.evaluate(RUN_AXE):
+        if problems := tab.evaluate(RUN_AXE, kind):
             found[kind] = problems
         wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 1, f"{kind}: the page is {wide} pixels wider than its window"

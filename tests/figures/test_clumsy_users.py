@@ -33,15 +33,25 @@ def test_a_context_larger_than_the_text_is_all_of_it():
     assert figures.diff_source(CUDA, CUDA + "int d;", context=10**12).facts["added"] == 1
 
 
+# What an explorer cannot do without.
+NEEDED = {"SettingsExplorer": ({"PAD": (0,)}, {(0,): []}, (0,))}
 EXPLORERS = [getattr(figures, name) for name in figures.__all__ if name.endswith("Explorer")]
 
 
 @pytest.mark.parametrize("explorer", EXPLORERS)
 def test_a_misspelt_keyword_is_refused(explorer):
-    assert explorer(title="Mine", caption="yours").title == "Mine"
+    given = NEEDED.get(explorer.__name__, ())
+    assert explorer(*given, title="Mine", caption="yours").title == "Mine"
     for wrong in ("widthh", "headline", "captions"):
         with pytest.raises(TypeError, match=wrong):
-            explorer(**{wrong: 8})
+            explorer(*given, **{wrong: 8})
+
+
+def test_settings_without_counts():
+    with pytest.raises(ValueError, match="no counts for"):
+        figures.SettingsExplorer({"PAD": (0, 1)}, {(0,): []}, (0,))
+    with pytest.raises(ValueError, match="choose a setting that runs"):
+        figures.SettingsExplorer({"PAD": (0,)}, {(0,): "It does not compile."}, (0,))
 
 
 def test_every_explorer_is_tried():

@@ -54,6 +54,11 @@ OTHERS = {
     "TensorBoxExplorer": figures.TensorBoxExplorer,
     "CoreMatrixExplorer": figures.CoreMatrixExplorer,
     "BarrierExplorer": figures.BarrierExplorer,
+    "SettingsExplorer": lambda: figures.SettingsExplorer(
+        {"PAD": (0, 1)},
+        {(0,): [("load shared", 1, 0, 32, 1)], (1,): [("load shared", 1, 0, 1, 1)]},
+        (0,),
+    ),
     "RolesExplorer": figures.RolesExplorer,
     "WaveExplorer": figures.WaveExplorer,
     "RasterExplorer": figures.RasterExplorer,

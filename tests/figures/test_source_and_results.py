@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import figures
+from emulator.sanitizer.report import KINDS
 
 SOURCE = """// one thread, one output
 extern "C" __global__ void gemm(const float* A, float* C) {
@@ -141,3 +142,12 @@ def test_hazard_names_threads_lines_and_place():
     assert alone.facts["lines"] == (6,) and alone.title.startswith("An uninitialised")
     with pytest.raises(ValueError, match="unknown kind"):
         figures.hazard(found(kind="guess"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_hazard_is_drawn(kind):
+    drawing = figures.hazard(found(kind=kind), SOURCE)
+    assert drawing.facts["kind"] == kind and "None" not in drawing.alt
+    assert "at line 6" in drawing.alt and "(0, 1)" in drawing.alt
+    no_names = found(kind=kind, other_thread=None, other_source=None, other_ptx_line=None)
+    assert "None" not in figures.hazard(no_names, SOURCE).alt

@@ -174,10 +174,10 @@ const questions = (() => {
     };
 
     if (known.choices.length) {
-      form.setAttribute("role", "group");
-      for (const [attribute, value] of Object.entries(naming)) form.setAttribute(attribute, value);
+      const group = make("div", { role: "group", style: "display: contents", ...naming });
       for (const choice of known.choices)
-        form.append(make("button", { type: "button", onclick: () => answered(choice) }, choice));
+        group.append(make("button", { type: "button", onclick: () => answered(choice) }, choice));
+      form.append(group);
     } else {
       field = make("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: "9", ...naming });
       form.append(
@@ -198,7 +198,18 @@ const questions = (() => {
     else host.dataset.state = "open";
   };
 
+  // JupyterLab takes keys as commands unless the focused element itself says that they stay with it.
+  const keepKeys = () => {
+    if (window.gemmKeys) return;
+    window.gemmKeys = true;
+    const mark = (event) => {
+      if (event.target.closest?.(".gl-live, .gl")) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+    };
+    window.addEventListener("keydown", mark, true);
+  };
+
   const mount = () => {
+    keepKeys();
     for (const host of document.querySelectorAll(".gl-q:not([data-state])")) {
       host.dataset.state = "open";
       build(host);

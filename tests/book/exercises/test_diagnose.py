@@ -40,6 +40,8 @@ def test_poison_is_a_nan_that_only_an_untouched_element_holds():
         (lambda A, B: (A @ B)[np.arange(32) ^ 8], "Rows 8-15"),
         (lambda A, B: (A @ B)[np.arange(32) ^ 1], "holds what belongs in row"),
         (lambda A, B: 0 * A @ B, "Every element is 0"),
+        (lambda A, B: A @ B + 1, "too large by 1: does the sum begin with 0?"),
+        (lambda A, B: 5 * A @ B, "Every element is 5 times what it must be"),
         (lambda A, B: np.nan * A @ B, "NaN"),
     ],
 )

@@ -12,9 +12,11 @@ from book.exercises import EXERCISES, attempt, check, find, judge, notebooks, pr
 from book.exercises.cell import judge_answer
 from book.exercises.diagnose import explained
 from book.exercises.exercise import FOLDER
-from tests.book.exercises import test_ramp
+from tests.book.exercises import test_hopper_exercises, test_ramp
 
-RAMP = {*test_ramp.GIVEN, *test_ramp.WRONG_ANSWERS}  # tested there
+RAMP = {  # tested there
+    name for one in (test_ramp, test_hopper_exercises) for name in (*one.GIVEN, *one.WRONG_ANSWERS)
+}
 KERNELS = [e.name for e in EXERCISES if e.is_kernel and e.name not in RAMP]
 ANSWERS = [e.name for e in EXERCISES if not e.is_kernel and e.name not in RAMP]
 

@@ -42,6 +42,10 @@ EDITED = {
         [("C[row * N + col] = sum;", "C[row * N + col] = sum;\n        const_cast<float*>(A)[row * K] = 0.0f;")],
         "a race on global memory",
     ),
+    ("coarsen", "an output too many"): ([("i < TM; ++i) sum[i]", "i <= TM; ++i) sum[i]")], "sum has TM elements"),
+    ("beat_the_clock", "rows and columns"): ([("av[i] * bv[j]", "av[j] * bv[i]")], "Each 4x4 tile of the output is transposed"),
+    ("beat_the_clock", "a fifth row"): ([("for (int i = 0; i < 4; ++i)\n#pragma", "for (int i = 0; i <= 4; ++i)\n#pragma")], "sum has 4 x 4 elements"),
+    ("beat_the_clock", "a fifth column"): ([("for (int j = 0; j < 4; ++j)", "for (int j = 0; j <= 4; ++j)")], "beyond the end of an array"),
     ("swizzle_rows", "padding where none is allowed"): (
         [("tile[32 * 32]", "tile[32 * 40]"), ("tile + row * 32", "tile + row * 40"), ("tile + lane * 32", "tile + lane * 40"), ("chunk ^ row / 2 % 4", "chunk")],
         "no padding",

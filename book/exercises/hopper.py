@@ -1,0 +1,492 @@
+"""The launches of the Hopper exercises, the outputs of their usual mistakes, and the judges of the two that are no kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from emulator import TensorMap
+
+from .attempt import attempt
+from .cases import EPSILON, ceil_div, poisoned, product
+from .exercise import Case
+
+ARCH = "90a"
+SPAN = 128  # bytes of the swizzle
+STEP = 64  # halves in it
+B_TILE = 64 * 128  # where B's tile begins, in bytes behind A's
+
+
+def _mapped(array, box) -> TensorMap:
+    return TensorMap(array, box, swizzle=SPAN)
+
+
+def tile_products(sizes, tile, block, *, alpha=1.0, beta=0.0, with_k=False):
+    """Launches `(A, B, C, M, N[, K])` with tensor maps of A (M, K) and B (K, N); C = alpha * A @ B + beta * C.
+
+    sizes: (M, N, K); a last size is drawn. K and N are multiples of 8, because the rows begin at multiples of 16 bytes.
+    """
+
+    def cases(rng) -> tuple[Case, ...]:
+        longest = 4 if with_k else 1
+        drawn = (
+            int(rng.integers(1, 130)), 8 * int(rng.integers(1, 20)), 8 * int(rng.integers(1, 8 * longest)),
+        )  # fmt: skip
+        made = []
+        for size in (*sizes, drawn):
+            case = product(
+                rng, size, tile, (block,), dtype=np.float16, scalars=(alpha, beta) if beta else None
+            )
+            A, B, C = case.args[:3]
+            maps = _mapped(A, (64, STEP)), _mapped(B, (STEP, STEP))
+            numbers = [np.int32(n) for n in (size if with_k else size[:2])]
+            special = case.special
+            if size[2] % STEP:
+                special += " and " * bool(special) + f"K={size[2]} is no multiple of {STEP}"
+            made.append(
+                replace(
+                    case,
+                    label=f"M={size[0]}, N={size[1]}, K={size[2]}",
+                    args=(*maps, C, *numbers),
+                    special=special,
+                )
+            )
+        return tuple(made)
+
+    return cases
+
+
+def _tile(matrix, row: int, column: int) -> np.ndarray:
+    """64 x 64 from here, zeros beyond the matrix."""
+    found = np.zeros((64, 64))
+    part = matrix[row : row + 64, column : column + 64]
+    found[: part.shape[0], : part.shape[1]] = part
+    return found
+
+
+def described(a=None, b=None) -> Callable:
+    """A suspect: the product if descriptors name other places of the tiles.
+
+    a: k -> (start, stride) in bytes, relative to A's tile; b: k -> (start, leading, stride), to B's. The swizzle is an exclusive
+    or of address bits, on the way in and on the way out, so it plays no part in which element is found.
+    """
+    a = a or (lambda k: (2 * k, 1024))
+    b = b or (lambda k: (128 * k, 8192, 1024))
+
+    def guess(case):
+        A, B = case.product.A, case.product.B
+        M, N = case.expected.shape
+        C = np.zeros((ceil_div(M, 64) * 64, ceil_div(N, 128) * 128))
+        for row in range(0, M, 64):
+            for col in range(0, N, 128):
+                tiles = _tile(A, row, 0), _tile(B, 0, col), _tile(B, 0, col + 64)
+                memory = np.concatenate([one.reshape(-1) for one in tiles])
+                for k in range(0, 64, 16):
+                    C[row : row + 64, col : col + 128] += _read_a(memory, *a(k)) @ _read_b(
+                        memory, *b(k)
+                    )
+        return C[:M, :N]
+
+    return guess
+
+
+def _read_a(memory, start: int, stride: int) -> np.ndarray:
+    row, k = np.indices((64, 16))
+    return memory[(start + row // 8 * stride + row % 8 * 128) // 2 + k]
+
+
+def _read_b(memory, start: int, leading: int, stride: int) -> np.ndarray:
+    k, n = np.indices((16, 128))
+    return memory[
+        (B_TILE + start + n // 64 * leading + k // 8 * stride + k % 8 * 128) // 2 + n % 64
+    ]
+
+
+DESCRIPTOR_SUSPECTS = {
+    "Every product of A begins at element 0: A's start does not move along k": described(
+        a=lambda k: (0, 1024)
+    ),
+    "Every product of B begins at row 0: B's start does not move along k": described(
+        b=lambda k: (0, 8192, 1024)
+    ),
+    "Neither start moves along k: every product is that of elements 0 to 15": described(
+        lambda k: (0, 1024), lambda k: (0, 8192, 1024)
+    ),
+    "A's start moves by k bytes, and an element has two": described(a=lambda k: (k, 1024)),
+    "B's start moves along its row. Its rows are k, so it has to move by k rows of 128 bytes": (
+        described(b=lambda k: (2 * k, 8192, 1024))
+    ),
+    "B's start moves by k rows of 64 bytes, and a row has 128": described(
+        b=lambda k: (64 * k, 8192, 1024)
+    ),
+    "B's leading offset is 0 bytes, so both panels are read from the first one": described(
+        b=lambda k: (128 * k, 0, 1024)
+    ),
+    "B's leading offset is 16 bytes: that is not where its second panel begins": described(
+        b=lambda k: (128 * k, 16, 1024)
+    ),
+    "B's leading offset is 128 bytes: that is not where its second panel begins": described(
+        b=lambda k: (128 * k, 128, 1024)
+    ),
+    "B's leading offset is 1,024 bytes, that of eight rows. It has to lead from panel to panel": (
+        described(b=lambda k: (128 * k, 1024, 1024))
+    ),
+    "B's leading offset and stride offset are the wrong way round": described(
+        b=lambda k: (128 * k, 1024, 8192)
+    ),
+    "The stride offsets are 128 bytes, from one row to the next. They have to lead from eight rows to the next eight": (
+        described(lambda k: (2 * k, 128), lambda k: (128 * k, 8192, 128))
+    ),
+    "A's stride offset is 128 bytes, from one row to the next. It has to lead from eight rows to the next eight": (
+        described(a=lambda k: (2 * k, 128))
+    ),
+    "B's stride offset is 128 bytes, from one row to the next. It has to lead from eight rows to the next eight": (
+        described(b=lambda k: (128 * k, 8192, 128))
+    ),
+    "The stride offsets are 0, so rows 0 to 7 are read again and again": described(
+        lambda k: (2 * k, 0), lambda k: (128 * k, 8192, 0)
+    ),
+    "A's stride offset is 0, so rows 0 to 7 are read again and again": described(
+        a=lambda k: (2 * k, 0)
+    ),
+    "B's stride offset is 0, so rows 0 to 7 of each 16 are read twice": described(
+        b=lambda k: (128 * k, 8192, 0)
+    ),
+}
+
+
+for _n in (1, 4, 8, 16, 64, 128, 256):
+    DESCRIPTOR_SUSPECTS.setdefault(
+        f"A's start moves by {_n} x k bytes. The next elements of k lie 2 bytes further each, in the same row",
+        described(a=lambda k, n=_n: (n * k, 1024)),
+    )
+for _n in (1, 4, 8, 16, 32, 256):
+    DESCRIPTOR_SUSPECTS.setdefault(
+        f"B's start moves by {_n} x k bytes. The next row of k lies 128 bytes further",
+        described(b=lambda k, n=_n: (n * k, 8192, 1024)),
+    )
+for _n in (32, 64, 256, 512, 2048, 4096):
+    DESCRIPTOR_SUSPECTS[
+        f"B's leading offset is {_n:,} bytes: that is not where its second panel begins"
+    ] = described(b=lambda k, n=_n: (128 * k, n, 1024))
+for _n in (8, 16, 32, 64, 256, 512, 2048, 4096):
+    DESCRIPTOR_SUSPECTS |= {
+        f"The stride offsets are {_n:,} bytes. They have to lead from eight rows to the next eight": (
+            described(lambda k, n=_n: (2 * k, n), lambda k, n=_n: (128 * k, 8192, n))
+        ),
+        f"A's stride offset is {_n:,} bytes. It has to lead from eight rows to the next eight": (
+            described(a=lambda k, n=_n: (2 * k, n))
+        ),
+        f"B's stride offset is {_n:,} bytes. It has to lead from eight rows to the next eight": (
+            described(b=lambda k, n=_n: (128 * k, 8192, n))
+        ),
+    }
+DESCRIPTOR_SUSPECTS |= {
+    "A's descriptor names the tile of B, and B's names the tile of A": described(
+        lambda k: (B_TILE + 2 * k, 1024), lambda k: (128 * k - B_TILE, 8192, 1024)
+    ),
+    "The starts are missing in the descriptors: every operand begins where shared memory does": described(
+        lambda k: (0, 1024), lambda k: (-B_TILE, 8192, 1024)
+    ),
+}
+
+
+FENCE_SUSPECTS = {
+    "A is not doubled": lambda case: case.product.A @ case.product.B + case.product.old,
+    "A is doubled twice": lambda case: 4 * case.product.A @ case.product.B + case.product.old,
+    "Nothing is added: C holds what it held before": lambda case: case.product.old,
+    "The old C is not added": lambda case: case.expected - case.product.old,
+}
+
+
+def _steps(pick) -> Callable:
+    """A suspect from how often each step of 64 along K is summed: pick(steps) gives that many weights."""
+
+    def guess(case):
+        A, B = case.product.A, case.product.B
+        weights = np.repeat(pick(np.arange(ceil_div(A.shape[1], STEP))), STEP)[: A.shape[1]]
+        return A * weights @ B
+
+    return guess
+
+
+STEP_SUSPECTS = {
+    "Only the steps of warpgroup 0 arrive (0, 2, 4 ...): nobody adds the sums of warpgroup 1": (
+        _steps(lambda s: s % 2 == 0)
+    ),
+    "Only the steps of warpgroup 1 arrive (1, 3, 5 ...): its sums replace those of warpgroup 0": (
+        _steps(lambda s: s % 2 == 1)
+    ),
+    "Both warpgroups take steps 0, 2, 4 ..., and nobody takes the others": _steps(
+        lambda s: 2 * (s % 2 == 0)
+    ),
+    "Both warpgroups take steps 1, 3, 5 ..., and nobody takes the others": _steps(
+        lambda s: 2 * (s % 2 == 1)
+    ),
+    "Both warpgroups take the first half of the steps, and nobody takes the others": _steps(
+        lambda s: 2 * (s < len(s) // 2)
+    ),
+    "Only half of warpgroup 1's registers are added: each thread has 32 sums": lambda case: (
+        np.where(
+            np.arange(case.expected.shape[1]) % 64 < 32,
+            case.expected,
+            _steps(lambda s: s % 2 == 0)(case),
+        )
+    ),
+    "Both warpgroups take all steps, so everything is added twice": _steps(lambda s: 2 + 0 * s),
+    "The first half of the steps is summed, and the sums of warpgroup 1 are lost": _steps(
+        lambda s: s < ceil_div(len(s), 2)
+    ),
+    "The first half of the steps is summed, and the sums of the others are lost": _steps(
+        lambda s: s < len(s) // 2
+    ),
+    "The last step is left out where the number of steps is odd": _steps(
+        lambda s: s < len(s) // 2 * 2
+    ),
+    "The middle step is summed by both warpgroups where the number of steps is odd": _steps(
+        lambda s: 1 + ((s == len(s) // 2) & (len(s) % 2 == 1))
+    ),
+    "The last step is left out": _steps(lambda s: s < len(s) - 1),
+    "The first step is left out": _steps(lambda s: s > 0),
+    "The first step is summed by both warpgroups": _steps(lambda s: 1 + (s == 0)),
+    "Steps 1, 3, 5 ... are summed by both warpgroups": _steps(lambda s: 1 + s % 2),
+    "Steps 0, 2, 4 ... are summed by both warpgroups": _steps(lambda s: 2 - s % 2),
+    "The sums of warpgroup 1 are added twice": _steps(lambda s: 1 + s % 2),
+    "The sums are subtracted from one another, not added": _steps(lambda s: 1 - 2 * (s % 2)),
+}
+
+
+def row_sums(rng) -> tuple[Case, ...]:
+    """Sums of the rows of X (M, K), 64 rows per block, by a tensor map of tiles of 64 x 32 floats."""
+    cases = []
+    for M, K in (
+        (64, 32),
+        (64, 64),
+        (128, 256),
+        (70, 180),
+        (int(rng.integers(1, 150)), 4 * int(rng.integers(1, 60))),
+    ):
+        x = rng.standard_normal((M, K)).astype(np.float32)
+        wide = x.astype(float)
+        special = "the stages are used again" if K > 64 else ""
+        if M % 64 or K % 32:
+            special += " and " * bool(special) + "the last tile hangs over the edge of X"
+        cases.append(
+            Case(
+                f"M={M}, K={K}", (TensorMap(x, (64, 32)), poisoned((M,)), np.int32(M), np.int32(K)), 1, wide.sum(1),
+                (ceil_div(M, 64),), (96,), tolerance=(K + 4) * EPSILON[x.dtype], scale=np.abs(wide).sum(1), special=special,
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+def _of_tiles(pick) -> Callable:
+    """A suspect from how often each tile of 32 columns is summed."""
+
+    def guess(case):
+        x = np.asarray(case.args[0].array, float)
+        weights = np.repeat(pick(np.arange(ceil_div(x.shape[1], 32))), 32)[: x.shape[1]]
+        return (x * weights).sum(1)
+
+    return guess
+
+
+PARITY_SUSPECTS = {
+    "The last tile is left out": _of_tiles(lambda t: t < len(t) - 1),
+    "Only the first tile is summed": _of_tiles(lambda t: t == 0),
+    "Only the first two tiles are summed": _of_tiles(lambda t: t < 2),
+    "Tiles 0, 2, 4 ... are summed, and the others are not": _of_tiles(lambda t: t % 2 == 0),
+}
+
+
+HEAVY = 4096.0  # its square is 2 ** 24, from where a float cannot hold odd numbers
+
+
+def shared_steps(built, trace) -> list[str]:
+    """Do two warpgroups have two of four steps each? The rounding of their sums tells.
+
+    Step 0 contributes 2 ** 24 to every sum, each of the others 1. A 1 that is added to 2 ** 24 is lost, and two of them that
+    are added up first are not. So the sums tell how many steps were added up apart from step 0.
+    """
+    A, B = np.zeros((64, 4 * STEP), np.float16), np.zeros((4 * STEP, 64), np.float16)
+    A[:, ::STEP], B[::STEP] = 1, 1
+    A[:, 0], B[0] = HEAVY, HEAVY
+    maps = _mapped(A, (64, STEP)), _mapped(B, (STEP, STEP))
+    args = (*maps, poisoned((64, 64)), np.int32(64), np.int32(64), np.int32(4 * STEP))
+    done = attempt(built, "split_steps", Case("", args, 2, poisoned((64, 64)), (1, 1), (256,)))
+    if done.error is None and (done.output == HEAVY**2 + 2).all():
+        return []
+    apart = {0: "none", 4: "three"}.get(float(done.output[0, 0]) - HEAVY**2, "not two")
+    return [
+        f"Of four steps, {apart} are summed apart from step 0. Each warpgroup should take two of them, and the two sums "
+        "should meet at the end."
+    ]
+
+
+# The judges of the answers that are no kernels.
+
+
+def _kind(dtype) -> str:
+    return np.dtype(dtype).name
+
+
+def encoded_map(describe) -> list[str]:
+    """Compare `describe(matrix, rows, row_bytes)` with the tensor maps that it should give, field by field."""
+    if not callable(describe):
+        return [
+            'The answer is the function itself: check("encode_map", describe), without parentheses'
+        ]
+    asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
+        (np.float16, (100, 320), 320, 64, 128),
+        (np.float32, (70, 240), 176, 32, 128),
+        (np.float16, (65, 480), 272, 16, 64),
+        (np.int8, (90, 400), 208, 8, 32),
+    )
+    for dtype, shape, columns, rows, row_bytes in asked:
+        size = np.dtype(dtype).itemsize
+        matrix = np.zeros(shape, dtype)[:, :columns]
+        what = f"{rows} rows of {row_bytes} bytes of a {_kind(dtype)} matrix of {matrix.shape[0]} x {matrix.shape[1]}"
+        try:
+            found = describe(matrix, rows, row_bytes)
+        except ValueError as error:
+            return [
+                f"For {what}, TensorMap refuses. {error}.",
+                *_refused(str(error), rows, row_bytes, size),
+            ]
+        if said := _not_the_map(found, matrix, rows, row_bytes, size):
+            return [f"For {what}: {said}"]
+    return []
+
+
+def _refused(text: str, rows: int, row_bytes: int, size: int) -> list[str]:
+    if "integers" in text and "." in text.split("box", 1)[-1].split(")")[0]:
+        return ["The box has whole numbers: / gives a float, // an integer."]
+    if f"row has {row_bytes} bytes" in text:
+        return [
+            f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."
+        ]
+    if "each 1 to 256" in text:
+        return [
+            f"A box is a tile, not the whole matrix: {rows} rows of {row_bytes // size} elements of {size} bytes."
+        ]
+    if "swizzle" in text and "one of" in text:
+        return ["The swizzle is a number of bytes, those of a row of the box."]
+    if f"row has {rows * size} bytes" in text and rows * size != row_bytes:
+        return ["The box counts rows first, then columns: its sides are the other way round."]
+    if f"row has {row_bytes * size} bytes" in text or f", {row_bytes})" in text:
+        return ["The box counts elements. A row of row_bytes bytes has row_bytes // itemsize."]
+    if f"row has {row_bytes // 2 * size} bytes" in text:
+        return ["An element does not always have two bytes: ask matrix.itemsize."]
+    if "neighbours in a row" in text or "rows are" in text:
+        return ["The rows of the map have to be the rows of the matrix: do not transpose it."]
+    return []
+
+
+def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
+    if found is None:
+        return "the function returns nothing. Does it end with return TensorMap(...)?"
+    if not isinstance(found, TensorMap):
+        return f"the answer is a TensorMap, not {type(found).__name__}"
+    columns = row_bytes // size
+    if found.box != (rows, columns):
+        if found.box == (columns, rows):
+            return (
+                "the box's sides are the other way round. Rows come first, as in the matrix's shape"
+            )
+        if found.box[0] == rows and found.box[1] == row_bytes:
+            return "the box counts elements, not bytes. A row of row_bytes bytes has row_bytes // itemsize"
+        if found.box[0] == rows and found.box[1] * 2 == row_bytes:
+            return f"the box has {found.box[1]} columns of {size} bytes. Not every element has two bytes: ask matrix.itemsize"
+        return f"the box is {found.box}, and should be ({rows}, {columns}): rows, then elements of {size} bytes"
+    if found.swizzle != row_bytes:
+        if not found.swizzle:
+            return "the box is right, and there is no swizzle, so a column of chunks would lie in the same banks"
+        return f"the box is right. The swizzle spans {found.swizzle} bytes, and a row of the box has {row_bytes}"
+    if found.shape != matrix.shape:
+        return (
+            f"the extents are {found.shape}, those of the matrix {matrix.shape}. The map describes the whole matrix, and the "
+            "kernel names the tile"
+        )
+    if found.address != matrix.__array_interface__["data"][0] or found.strides != matrix.strides:
+        return "the map describes a copy of the matrix. It has to point at the matrix itself, whose rows may lie further apart"
+    if set(found.element_strides) != {1} or found.interleave or found.fill != "zero":
+        return "box and swizzle are right. Leave element_strides, interleave and fill as they are by default"
+    if found.itemsize != size or found.format == "tf32":
+        return f"the format is {found.format}, and the matrix holds {_kind(matrix.dtype)}"
+    return ""
+
+
+LEAST, UNIT = 24, 8
+
+
+def best_share(launched: int, consumers: int, producer: int) -> tuple[int, int]:
+    """Registers per thread of the producer and of each consumer: as few and as many as can be."""
+    small = max(LEAST, ceil_div(producer, UNIT) * UNIT)
+    return small, (launched * (consumers + 1) - small) // consumers // UNIT * UNIT
+
+
+def shared_registers(share) -> list[str]:
+    """Compare `share(launched, consumers, producer)` with the best that setmaxnreg allows; say which rule is broken."""
+    if not callable(share):
+        return [
+            'The answer is the function itself: check("balance_roles", share), without parentheses'
+        ]
+    rng = np.random.default_rng()
+    asked = [(168, 2, 40), (168, 2, 24), (128, 3, 30), (128, 1, 13)]
+    asked += [
+        (8 * int(rng.integers(12, 22 - 5 * (c != 2))), c, int(rng.integers(10, 57)))
+        for c in (1, 2, 3, 2)
+    ]
+    for launched, consumers, producer in asked:
+        what = f"share({launched}, {consumers}, {producer})"
+        found = share(launched, consumers, producer)
+        pair = isinstance(found, tuple | list) and len(found) == 2
+        if not pair or not all(isinstance(n, int | np.integer) for n in found):
+            more = "; / gives a float, // an integer" if pair else ""
+            return [
+                f"{what} gives {found!r}: the answer is two integers, the producer's and a consumer's{more}"
+            ]
+        if said := _bad_share(tuple(map(int, found)), launched, consumers, producer):
+            return [f"{what} gives {tuple(map(int, found))}. {said}."]
+    return []
+
+
+def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
+    small, large = found
+    right = best_share(launched, consumers, producer)
+    if found == right:
+        return ""
+    if found == right[::-1]:
+        return "The two are the other way round: the producer's number comes first"
+    if small == right[0] and (said := _too_many(small, large, consumers, launched)):
+        return said
+    for name, number in (("producer", small), ("consumers", large)):
+        if number % UNIT:
+            return f"{number} for the {name} is no multiple of {UNIT}, in which registers are handed out"
+        if not LEAST <= number <= 256:
+            return f"setmaxnreg takes from {LEAST} to 256, not {number}"
+    if small < producer:
+        return f"The producer's code needs {producer} registers, so {small} are too few"
+    if small > right[0]:
+        return f"The producer needs no more than {right[0]}: {producer}, rounded up to a multiple of {UNIT}, and {LEAST} at least"
+    held, there = small + consumers * large, launched * (consumers + 1)
+    return f"{small} + {consumers} x {large} = {held} of {there}: there is room for {right[1]} in each consumer"
+
+
+def _too_many(small: int, large: int, consumers: int, launched: int) -> str:
+    """What is said where they hold more than the block was given."""
+    held, there = small + consumers * large, launched * (consumers + 1)
+    sums = f"{small} + {consumers} x {large} = {held}"
+    if held > there:
+        if held <= 512:
+            return (
+                f"{sums} fit the multiprocessor, but the block was given {consumers + 1} x {launched} = {there} at launch, "
+                "and the consumers would wait for ever"
+            )
+        return (
+            f"{sums} per lane of the {consumers + 1} warpgroups, and there are {consumers + 1} x {launched} = {there}: "
+            "the consumers would wait for ever"
+        )
+    return ""

@@ -1,0 +1,118 @@
+"""`live.kernel` as a reader of JupyterLab has it: widgets that compile and run the kernel, moved in a real browser."""
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import nbformat
+import pytest
+from playwright.sync_api import TimeoutError
+
+from book.chapters import ROOT
+
+CELL = f"""\
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from book.cells import live
+live.kernel("tiled", {{"BLOCK": (8, 16)}}, shape=(64, 64, 16), free={{"the read": "Bs[k][tile_col]"}}, title="Mine")
+"""
+PATIENCE_MS = 120_000  # a kernel that starts, and imports everything, on a busy machine
+
+
+@contextlib.contextmanager
+def lab(folder):
+    """A JupyterLab of this Python on a notebook of one cell; gives the notebook's address."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    notebook.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
+    nbformat.write(notebook, folder / "mine.ipynb")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    places = {name: str(folder / name) for name in ("config", "data", "runtime")}
+    environment = os.environ | {
+        "CUDA_VISIBLE_DEVICES": "",
+        "JUPYTER_CONFIG_DIR": places["config"],
+        "JUPYTER_RUNTIME_DIR": places["runtime"],
+        "IPYTHONDIR": str(folder / "ipython"),
+    }
+    environment.pop("GEMM_LIVE", None)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--ip=127.0.0.1",
+         "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}",
+         "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
+        env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=5).read()
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/lab/tree/mine.ipynb"
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture
+def running(tab, tmp_path):
+    with lab(tmp_path) as address:
+        tab.set_default_timeout(PATIENCE_MS)
+        tab.goto(address)
+        tab.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        tab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
+        ran = tab.locator(".jp-Notebook .jp-InputPrompt").filter(has_text=re.compile(r"[*1]"))
+        for _ in range(5):  # a notebook that is still being set up loses a key
+            tab.locator(".jp-Notebook .cm-content").first.click()
+            tab.keyboard.press("Shift+Enter")
+            with contextlib.suppress(TimeoutError):
+                ran.first.wait_for(timeout=10_000)
+                break
+        tab.locator(".gl-live .gl-table").wait_for()
+        yield tab
+
+
+def counted(tab, access: str) -> str:
+    row = tab.locator(".gl-live .gl-table tbody tr").filter(has_text=re.compile(rf"^{access}"))
+    return row.inner_text()
+
+
+def test_the_kernel_runs_at_what_the_reader_chooses(running):
+    tab = running
+    cells = tab.locator(".jp-Notebook .jp-Cell").count()
+    said = tab.locator(".gl-live")
+    said.get_by_text("The product is right").wait_for()
+    before = counted(tab, "load A")
+    # The slider has the keyboard: arrows move it, and `d d` deletes no cell.
+    handle = tab.locator(".gl-live .noUi-handle").first
+    handle.focus()
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function(
+        "before => !document.querySelector('.gl-live .gl-table').innerText.includes(before)",
+        arg=before,
+    )
+    assert counted(tab, "load A") != before
+    handle.focus()
+    tab.keyboard.press("d")
+    tab.keyboard.press("d")
+    assert tab.locator(".jp-Notebook .jp-Cell").count() == cells
+    # An expression of the reader's own: one that conflicts, and one that is not CUDA.
+    box = tab.locator(".gl-live input[type=text]").first
+    box.fill("Bs[k][(tile_col * 16) % BLOCK + tile_col / 16]")
+    box.press("Enter")
+    tab.get_by_text("The product is wrong").wait_for()
+    box.fill("Bs[k][tile_col")
+    box.press("Enter")
+    tab.get_by_text("It does not compile").wait_for()
+    tab.get_by_role("button", name="Reset").click()
+    tab.get_by_text("The product is right").wait_for()
+    assert counted(tab, "load A") == before
