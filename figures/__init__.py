@@ -29,6 +29,8 @@ From sources, macros and layouts:
     core_matrices({"A": {"start": 0, "stride": 1024}})       what descriptors of wgmma walk in shared memory
     warpgroup_tiles(columns=128, groups=2)                   what warpgroups multiply, and who holds which sums
     roles_timeline(stages=4, consumers=2)                    a model of producer and consumers over time
+    bit_fields({"float32": (1, 8, 23)})                      the bits of number formats
+    sector_copies({"padded": lambda row, chunk: 5 * row + chunk})   copies to shared memory, sectors coloured
     tile_order(order_of_tiles, at_once=132)                  which tiles of C run together, and what they read
 
 From measurements:

@@ -43,7 +43,7 @@ PEAKS = (
     Peak("V100", ("V100",), 15.7, None, 125, 900, 6, "NVIDIA V100 data sheet (2020)"),
     Peak("H100 PCIe", ("H100", "PCIE"), 51.2, 378, 756, 2000, 50, "NVIDIA H100 data sheet (2023)"),
     Peak("H100 SXM", ("H100",), 66.9, 494.7, 989.4, 3352, 50, "NVIDIA H100 architecture white paper, table 3"),
-    Peak("H200", ("H200",), 66.9, 494.7, 989.4, 4800, 50, "NVIDIA H200 data sheet (2024)"),
+    Peak("H200", ("H200",), 66.9, 494.7, 989.4, 4800, 60, "NVIDIA H200 data sheet (2024); L2 as the driver reports it"),
     Peak("B200", ("B200",), 75, 1100, 2250, 7700, 126, "NVIDIA DGX B200 data sheet (2025), dense, per GPU"),
     Peak(
         "RTX PRO 6000 Blackwell", ("RTX", "PRO", "6000"), 125, 252, 504, 1792, 128,

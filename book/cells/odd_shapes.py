@@ -85,7 +85,7 @@ def moved(trace) -> dict[str, int]:
     """Bytes of a launch by where they went: read by TMA, sums of other blocks, and C."""
     kinds = {
         "A and B, by TMA": ("cp.async.bulk.tensor",),
-        "sums read from the cluster": ("ld.shared::cluster",),
+        "sums sent through the cluster": ("st.async",),
         "sums put into the workspace": ("st.global.v2.f32",),
         "sums read from the workspace": ("ld.global.cg.v4.f32",),
     }

@@ -141,20 +141,23 @@ def show_blocks(rungs: tuple[str, ...], sizes: tuple[int, ...], title: str) -> N
 
 def show_waves(rung: str, *sizes: int) -> None:
     """Shows the recorded speed of a rung at several sizes, beside the waves that its blocks make."""
-    at_once = timed.resident(rung).blocks * recorded().machine["sms"]
-    rows = []
+    sms, rows = recorded().machine["sms"], []
     for size in sizes:
         row, (blocks, _) = recorded().select(rung, size)[0], timed.grid(rung, size)
+        at_once = timed.resident(rung, size=size).blocks * sms
         waves = blocks / at_once
         speeds = [f"{row['tflops']:.1f}", f"{row['ratio_to_cublas']:.1%}"]
-        rows.append([size, *speeds, blocks, f"{waves:.2f}", f"{waves / math.ceil(waves):.0%}"])
+        rows.append(
+            [size, *speeds, blocks, at_once, f"{waves:.2f}", f"{waves / math.ceil(waves):.0%}"]
+        )
     columns.show(
         {
             "size": "rows and columns of all three matrices",
             "TFLOP/s": "",
             "of cuBLAS": "",
             "blocks": "blocks of the launch",
-            "waves": f"blocks divided by {at_once}, the number that all SMs hold at a time",
+            "at a time": "blocks that all SMs hold at a time, at this size's setting",
+            "waves": "blocks of the launch divided by that number",
             "places used": "share of the places for blocks that are used, if every wave took as long as a full one",
         },
         rows,

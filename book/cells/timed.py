@@ -17,9 +17,9 @@ def setting(rung: str, size: int = SIZE, inputs: str = "float32") -> dict[str, i
     return dict(rows[0]["config"])
 
 
-def build(rung: str, arch: int = 90):
+def build(rung: str, arch: int = 90, size: int = SIZE):
     """The rung compiled as it was timed."""
-    return kernels.build(rung, setting(rung), arch=arch)
+    return kernels.build(rung, setting(rung, size), arch=arch)
 
 
 def run(rung: str, A, B):
@@ -33,11 +33,11 @@ def grid(rung: str, size: int) -> tuple[int, int]:
     return x * y * z, a * b * c
 
 
-def resident(rung: str, arch: int = 90):
+def resident(rung: str, arch: int = 90, size: int = SIZE):
     """The occupancy of the rung as it was timed."""
-    found, macros = kernels.find(rung), setting(rung)
-    _, threads, dynamic = found.geometry(macros, SIZE, SIZE, SIZE)
-    report = build(rung, arch).report
+    found, macros = kernels.find(rung), setting(rung, size)
+    _, threads, dynamic = found.geometry(macros, size, size, size)
+    report = build(rung, arch, size).report
     count = threads[0] * threads[1] * threads[2]
     return occupancy(arch, count, report.registers, report.shared_bytes + dynamic)
 

@@ -50,4 +50,4 @@ def test_what_needs_a_gpu_says_so(command, capsys):
 @pytest.mark.parametrize("command", ["bench", "limits", "sanitize", "first-call"])
 def test_without_a_gpu_what_was_recorded_is_shown(command, capsys):
     assert main([command]) == 0
-    assert "H100" in capsys.readouterr().out
+    assert "H200" in capsys.readouterr().out

@@ -120,7 +120,7 @@ def test_everything_is_compiled_beforehand(monkeypatch):
     assert len(asked) > 100 and {m.get("HALF_OUTPUT") for _, m in asked} == {None, 0, 1}
     asked.clear()
     module.compile_all(["mma_multistage"], 90, space=False)
-    assert 2 <= len(asked) <= 4
+    assert 2 <= len(asked) <= 2 * 8 < 100  # one per class of sizes and type
 
 
 @pytest.mark.parametrize("arch", [80, 90])
