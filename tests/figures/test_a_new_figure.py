@@ -53,6 +53,8 @@ def test_what_is_offered_is_what_a_chapter_calls():
             "barrier_steps",
             "box_chunks",
             "descriptor_bits",
+            "deal",
             "descriptor_chunks",
+            "raster_order",
             "role_schedule",
         ), name
