@@ -31,7 +31,7 @@ def show() -> None:
         rows.append([name, f"{conflicts(found):,}", counter, time, *busy])
     columns.show(
         {
-            "tiles per block": f"tiles of 16 x 16 per block, and which kernel; {SIZE} x {SIZE} x {SIZE}",
+            "tiles per block": f"tiles of 32 x 32 per block, and which kernel; {SIZE} x {SIZE} x {SIZE}",
             "ldmatrix beyond four": "wavefronts of `ldmatrix` that Nsight Compute counted, less four for each; "
             f"at {SMALL} x {SMALL} x {SMALL}",
             "conflict counter": "Nsight Compute's own counter of bank conflicts, all instructions together; at the same size",
@@ -55,7 +55,7 @@ def show_share() -> None:
             rows.append([_name(found), f"{passing:.1f}", f"{took:.1f}", f"{passing / took:.0%}"])
     columns.show(
         {
-            "tiles per block": "tiles of 16 x 16 per block, and which kernel",
+            "tiles per block": "tiles of 32 x 32 per block, and which kernel",
             "conflicts": "millions of clocks that the conflicts take at most, one for each extra wavefront",
             "clocks": "millions of clocks that the kernel took",
             "share": "the conflicts' clocks as a share of the kernel's",
@@ -80,7 +80,7 @@ def show_clocks() -> None:
         rows.append([_name(found), *cells, f"{each:.1f}"])
     columns.show(
         {
-            "tiles per block": "tiles of 16 x 16 per block, and which kernel",
+            "tiles per block": "tiles of 32 x 32 per block, and which kernel",
             "global memory": "clocks per mma that a warp waits for data from global memory, or for room in the queue to it",
             "shared memory": "clocks per mma that a warp waits for shared memory, or for room in the queue to it",
             "else": "clocks per mma that a warp waits for anything else",
