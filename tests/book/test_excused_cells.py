@@ -23,7 +23,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "the_machine.picture()",
         'the_machine.show_units("Operations per clock of one SM, in loops of one instruction")',
         "the_machine.show_latencies(",
-        'the_machine.show_bandwidths("The farther away a memory is, the less it brings per clock")',
+        "the_machine.show_bandwidths(",
         "the_machine.show_power(",
     ],
     "03_one_thread_one_output": [
