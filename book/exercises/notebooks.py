@@ -65,7 +65,7 @@ def cells(exercise: Exercise) -> list:
     else:
         language = "python"
         answer = exercise.variable
-        gap = "\n\n\n" if exercise.given.startswith("def") else "\n\n"
+        gap = "\n\n\n" if "\ndef " in "\n" + exercise.given else "\n\n"
         work = [new_code_cell(f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})')]
     twin = f"ex-{exercise.name.replace('_', '-')}"
     solution = f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"

@@ -51,7 +51,7 @@ def test_an_instruction_has_a_purpose(opcode, name):
 
 def test_a_loop_is_the_difference_of_two_runs():
     A, B = np.ones((128, 256), np.float16), np.ones((256, 128), np.float16)
-    given = {"macros": {}, "machine": "emulator"}
+    given = {"macros": {"BM": 128, "BN": 128}, "machine": "emulator"}
     short = gemm("wgmma", A[:, :128].copy(), B[:128].copy(), **given).trace
     found = moves.per_step(short, gemm("wgmma", A, B, **given).trace, 2)
     assert found["copies into shared memory"]["instructions"] == 3

@@ -13,7 +13,7 @@ def test_wavefronts_per_multiply_add_are_those_of_the_machine_code():
 
 
 def test_wide_loads_save_no_wavefronts_against_the_rung_before():
-    assert thread_work.loads("vectorized", 16, 3)[1] == thread_work.loads("coarsened_2d", 4, 2)[1]
+    assert thread_work.loads("vectorized", 8, 3)[1] == thread_work.loads("coarsened_2d", 4, 2)[1]
 
 
 def test_no_rung_is_faster_than_its_ceiling(capsys):
