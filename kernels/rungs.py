@@ -84,8 +84,9 @@ class Rung:
     `min_arch` and `max_arch` are the oldest and the newest architecture that it runs on (wgmma is sm_90's
     alone). `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
     and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
-    swizzled, for A and B, and one for C before C itself. `promises` is what `check` holds its
-    accesses to, besides no spills.
+    swizzled, for A and B, and one for C before C itself. `early` is for a kernel that waits itself for the
+    one before it in the stream (griddepcontrol): its launch may begin sooner. `promises` is what `check`
+    holds its accesses to, besides no spills.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Rung:
     needs: Mapping[str, Callable[..., bool]] = field(default_factory=dict)
     fallbacks: tuple[Macros, ...] = ()
     boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
+    early: bool = False
     machine: str = "any"
     promises: Callable[..., tuple[Promise, ...]] = lambda **_: ()
 
@@ -412,16 +414,20 @@ def split_shared(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> int:
 
 
 def split_is_worth_trying(
-    *, BM: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, TOGETHER: int, **macros: int
+    *, BM: int, BN: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, TOGETHER: int, **macros: int
 ) -> bool:  # fmt: skip
     """Whether this can win somewhere: two blocks on a multiprocessor where tiles take few k-steps, clusters of tiles
-    and copies of several k-steps where K is deep.
+    and copies of several k-steps where K is deep, wide tiles where none is shared.
     """
+    if BN == 256 and (BM, SPLIT, PER_SM, CLUSTER_M, TOGETHER) != (128, 1, 1, 1, 1):
+        return False
     if A_BOX != BM and (A_BOX != 16 or BM != 64):
         return False
     if CLUSTER_M * TOGETHER > 1 and (SPLIT or BM != 128 or PER_SM > 1 or STAGES <= TOGETHER):
         return False
-    fits = split_shared(BM=BM, STAGES=STAGES, SPLIT=SPLIT, **macros) * PER_SM <= HOPPER_SHARED
+    fits = (
+        split_shared(BM=BM, BN=BN, STAGES=STAGES, SPLIT=SPLIT, **macros) * PER_SM <= HOPPER_SHARED
+    )
     return fits and (STAGES == 2) == (PER_SM == 2) and (PER_SM == 1 or SPLIT == 1)
 
 
@@ -775,10 +781,11 @@ LADDER = (
         grid=split_grid,
         boxes=lambda A_BOX, **_: {"A": (A_BOX, 64), "B": (64, 64)},
         alignment=8,
+        early=True,
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
-        space={"BM": (64, 128), "STAGES": (2, 4, 5, 6), "SPLIT": (0, 1, 2), "A_BOX": (16, 64, 128), "PER_SM": (1, 2),
-               "CLUSTER_M": (1, 2), "TOGETHER": (1, 3)},
+        space={"BM": (64, 128), "BN": (128, 256), "STAGES": (2, 3, 4, 5, 6), "SPLIT": (0, 1, 2),
+               "A_BOX": (16, 64, 128), "PER_SM": (1, 2), "CLUSTER_M": (1, 2), "TOGETHER": (1, 3)},
         valid=lambda **macros: split_is_worth_trying(**macros),
     ),
     Rung(

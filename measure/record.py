@@ -260,6 +260,7 @@ PARTS: Mapping[str, Callable] = {
     "torch": _part("with_torch"),
     "shared-clocks": _part("shared_clocks"),
     "small-tiles": _part("small_tiles"),
+    "variants": _part("variants"),
 }
 
 
