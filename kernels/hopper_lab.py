@@ -60,7 +60,8 @@ extern "C" __global__ void clock_probe(long long* out) {
 
 def pack(folder: Path, jobs_file: Path) -> None:
     """Compile every job to a cubin in `folder`, with all that a launch needs beside it."""
-    from .rungs import FOLDER, find
+    from .rung import FOLDER
+    from .rungs import find
 
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.cubin"):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import gpu, live
-from kernels.rungs import RUNGS, Types, find
+from kernels.rung import Types
+from kernels.rungs import RUNGS, find
 from kernels.settings import types_of
 from kernels.table import table
 

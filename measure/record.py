@@ -19,7 +19,8 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import clocks, gpu
-from kernels.rungs import RUNGS, Rung, Types, find
+from kernels.rung import Rung, Types
+from kernels.rungs import RUNGS, find
 from kernels.settings import FILE, configuration, representative, types_of
 
 from .bench import CUBLAS_TYPES

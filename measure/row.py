@@ -13,7 +13,8 @@ from kernels.accuracy import accuracy
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
 from kernels.machine import gpu
-from kernels.rungs import Rung, Types, find
+from kernels.rung import Rung, Types
+from kernels.rungs import find
 
 from . import clock
 from .library import Library, timed

@@ -28,8 +28,10 @@ from kernels.errors import BuildError, UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu
 from kernels.occupancy import LIMITS, Occupancy, occupancy
-from kernels.rungs import H100_SMS, RUNGS, Rung, find
+from kernels.rung import Rung
+from kernels.rungs import RUNGS, find
 from kernels.settings import Setting, representative, size_class
+from kernels.shapes import H100_SMS
 from kernels.table import table
 
 from .progress import progress
