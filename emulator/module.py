@@ -32,8 +32,8 @@ from emulator.machine.tensor_map import TensorMap
 from emulator.ops.table import OPCODES
 from emulator.ops.watching import Watch
 from emulator.sanitizer import DeviceMemory, Report, watch_device
+from emulator.text.parser import parse
 from emulator.text.program import WIDTHS, Function, Variable
-from emulator.text.ptx import parse
 
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
