@@ -24,11 +24,12 @@ from kernels.rungs import RUNGS, find
 from kernels.settings import FILE, configuration, representative, types_of
 
 from .bench import CUBLAS_TYPES
+from .candidates import Candidate, compiled
 from .progress import progress
 from .provenance import FOLDER, describe, store
 from .row import time_rung
 from .timing import METHOD, SAMPLES
-from .tune import Candidate, compiled, search, spaces, tasks
+from .tune import search, spaces, tasks
 
 SIZES = (1024, 2048, 4096, 8192)
 ORDER = (4096, 8192, 1024, 2048)  # what the pages show most comes first
