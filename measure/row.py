@@ -26,6 +26,18 @@ COPY_SAMPLES = 7  # of the times with padding or a transposed copy
 Size = tuple[int, int, int]
 
 
+def extents(size: int | Size) -> Size:
+    """(M, N, K) of a size, which is the edge of square matrices or all three."""
+    return (size, size, size) if isinstance(size, int) else tuple(size)
+
+
+def release() -> None:
+    """Give the memory of one row's matrices back to the GPU, for a row of other sizes."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
 def time_rung(
     rung: str | Rung,
     M: int,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator import TensorMap
-
-from .cases import ceil_div
+from kernels.shapes import ceil_div
 
 
 def _kind(dtype) -> str:
