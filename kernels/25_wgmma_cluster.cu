@@ -194,7 +194,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
 
         // [held]
         unsigned held[LATER > 0 ? LATER : 1][PANEL_WORDS];
-        int held_row = 0, held_col = N;  // nothing yet
+        int held_row = 0, held_col = N;  // nothing yet: outside of C
         auto store_held = [&](int panel) {
             if (held_col + panel * PANEL_COLS<Out> >= N) return;
             store_panel<Out>(C_map, held_row, held_col + panel * PANEL_COLS<Out>, held[panel], panel, staging);
