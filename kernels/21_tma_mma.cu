@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                  const __grid_constant__ TensorMap C_map, const Out* __restrict__ C, int M, int N, int K, float alpha,
                  float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

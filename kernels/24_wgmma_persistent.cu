@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                           const __grid_constant__ TensorMap C_map, Out* __restrict__ C, int M, int N, int K,
                           float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES + CONSUMERS];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES + CONSUMERS];
     const unsigned stage0 = shared_address(shared);
     const unsigned full = shared_address(barriers), empty = full + STAGES * 8, turn = empty + STAGES * 8;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;

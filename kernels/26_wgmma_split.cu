@@ -129,7 +129,7 @@ __device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[AT
                      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                      : "r"(panel + r * 128 + (chunk ^ r % 8) * 16)
                      : "memory");
-        if (row + r < M && c < N) *reinterpret_cast<uint4*>(C + static_cast<long long>(row + r) * N + c) = v;
+        if (row + r < M && c < N) *reinterpret_cast<uint4*>(C + size_t(row + r) * N + c) = v;
     }
 }
 // [/rows]
@@ -144,7 +144,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
         gemm_wgmma_split(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
                          int M, int N, int K, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES + 1];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES + 1];
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -390,7 +390,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
             if (!here || half == 1) continue;
             if (col + c >= N) continue;
             sum = make_float4(alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w);
-            Out* target = C + static_cast<long long>(row + r) * N + col + c;
+            Out* target = C + size_t(row + r) * N + col + c;
             if (beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
                 const float4 old = load4(target);
                 sum =
