@@ -24,7 +24,8 @@ rung computes `C = alpha * A @ B + beta * C`, and is compared with cuBLAS on the
 FOOT = """
 `ptx.cuh` holds the PTX instructions that C++ has no name for, `epilogue.cuh` the last step of the tensor-core rungs. The Python
 files build, launch and check a rung: `rungs.py` is the ladder as a table (`rung.py` says what a row means, `shapes.py` computes
-its threads, blocks and bytes), `build.py` compiles, `launch.py` and `gemm.py` run, `check.py` judges. From a shell:
+its threads, blocks and bytes), `build.py` compiles, `launch.py` and `gemm.py` run, `check.py` judges.
+[`HOPPER_NOTES.md`](HOPPER_NOTES.md) tells what was tried on Hopper's rungs, and what each trial gave. From a shell:
 
 ```
 python -m kernels check tiled --size 100x70x30   # right, on the emulator and on a GPU where there is one?
