@@ -63,10 +63,15 @@ def _rows(rung: Rung, recording: Recording) -> list[str]:
         share = f"{row['ratio_to_cublas']:.0%}" if row["ratio_to_cublas"] else ""
         if not row["ratio_to_cublas"] and rival:
             rival = ""
-        rows.append((*before, f"{rival}{types}", f"{row['tflops']:.3g}", share))
+        rows.append((*before, f"{rival}{types}", _three_digits(row["tflops"]), share))
         before = ("", "", "")  # further types of the same rung
     rows = rows or [(*before, f"cuBLAS, {rung.types()}".replace("->", " to "), "not recorded", "")]
     return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _three_digits(number: float) -> str:
+    """A number to three digits, as people write it: 0.498, 21.5, 1,350."""
+    return f"{float(f'{number:.3g}'):,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def write() -> Path:
