@@ -28,7 +28,7 @@ from kernels.formats import encode
 from kernels.gemm import Plan
 from kernels.launch import prepare_on_gpu
 from kernels.machine import gpu
-from kernels.rungs import Types
+from kernels.rung import Types
 
 from .clock import hold_back
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu
-from kernels.rungs import Types
+from kernels.rung import Types
 from kernels.settings import configuration
 
 from . import clock
