@@ -69,9 +69,7 @@ def edge_sizes(
     """
     rung = find(rung)
     values = rung.resolve(macros, arch)
-    tile = rung.tile or ("BM", "BN", "BK")
-    block = values.get("BLOCK", 16)
-    bm, bn, bk = (values.get(t, t if isinstance(t, int) else block) for t in tile)
+    bm, bn, bk = _tile(rung, values)
     steps = values.get("STAGES", 1) + 2
     return [
         (1, 1, 1),
@@ -93,7 +91,7 @@ def persistent_case(
     values = rung.resolve(macros, arch)
     if "BLOCKS" not in values:
         return None
-    bm, bn, bk = (_extent(values, name) for name in ("BM", "BN", "BK"))
+    bm, bn, bk = _tile(rung, values)
     cluster = [values.get(name, 1) for name in ("CLUSTER", "CLUSTER_M", "CLUSTER_N")]
     values["BLOCKS"] = blocks = 2 * math.prod(cluster)
     if "SPLIT" in values:
@@ -116,8 +114,7 @@ def broken_promises(
     """
     rung = find(rung)
     values = rung.resolve(macros, arch_on_emulator(rung, arch))
-    tile = rung.tile or ("BM", "BN", "BK")
-    bm, bn, bk = (_extent(values, name) for name in tile)
+    bm, bn, bk = _tile(rung, values)
     A, B, _ = random_inputs(rung.types(values), bm, bn, 2 * bk)
     result = gemm(rung, A, B, macros=values, machine="emulator", arch=arch, built=built)
     broken = [f"{result.build.spills} bytes spilled per thread, none promised"] * (
@@ -143,11 +140,14 @@ def broken_promises(
     return broken
 
 
-def _extent(values: Mapping[str, int], name: str | int) -> int:
-    """A tile's extent: a macro's value, or what rungs without that macro have."""
-    if isinstance(name, int):
-        return name
-    return values.get(name, values.get("BLOCK", {"BM": 128, "BN": 128, "BK": 64}[name]))
+def _tile(rung: Rung, values: Mapping[str, int]) -> tuple[int, int, int]:
+    """The tile's extents along M, N and K: of a kernel that copies by TMA, a k-step is as wide as a copy of A."""
+    named = rung.tile or ("BM", "BN", "BK")
+    bm, bn, bk = (
+        name if isinstance(name, int) else values.get(name, values.get("BLOCK", 16))
+        for name in named
+    )
+    return (values.get("BM", 128), bn, rung.boxes(**values)["A"][1]) if rung.boxes else (bm, bn, bk)
 
 
 def check_one(

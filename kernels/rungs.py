@@ -63,6 +63,17 @@ SCALARS, VECTORS = r"st\.shared\.[bfu]32", r"st\.shared\.v4"
 COPIES = r"cp\.async\.c[ag]"
 SWIZZLED = promise(("ldmatrix", 4), (COPIES, 8, 16), (STORE, None, 16))
 CONFLICTED = promise(("ldmatrix", 16), (COPIES, 8, 16), (STORE, None, 16))
+# Panels of C on their way through shared memory, and whole lines of 128 bytes by TMA.
+PANELS = (r"st\.shared\.v2", 2), ("stmatrix", 4)
+BY_TMA = r"cp\.async\.bulk\.tensor", None, 4
+
+
+def of_wgmma(*rows: tuple) -> Callable[..., tuple[Promise, ...]]:
+    """The same, and what a warp's share of a wgmma takes from shared memory: 16 rows of A, and a part of B's columns."""
+    return lambda BN, **_: (
+        Promise(r"wgmma\.mma", 4 + BN / 16),
+        *(Promise(*row) for row in (BY_TMA, *rows)),
+    )
 
 
 def copies_of(*, COPY: int, PAD: int, **_: int) -> tuple[Promise, ...]:
@@ -317,6 +328,7 @@ LADDER = (
         grid=persistent_grid,
         boxes=lambda **macros: store_boxes(BF16_OUTPUT=0, **macros),
         alignment=8,
+        promises=promise(("ldmatrix", 4), BY_TMA, *PANELS),
         min_arch=90, max_arch=90,
         variants=(({"HALF_OUTPUT": 1}, {"output": "float16"}),),
         space={"BM": (128, 256), "BN": (128, 256), "STAGES": (3, 4), "BUFFERS": (2, 4), "GROUP": (4, 8, 16)},
@@ -332,6 +344,7 @@ LADDER = (
         shared=lambda BM, BN, **_: 128 * (BM + BN),
         boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
         alignment=8,
+        promises=of_wgmma((STORE, None, 16)),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128, 192, 256), "BN": (64, 128, 192, 256)},
@@ -345,6 +358,7 @@ LADDER = (
         shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
         boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
         alignment=8,
+        promises=of_wgmma((STORE, None, 16)),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 5, 6)},
@@ -364,6 +378,7 @@ LADDER = (
         grid=persistent_grid,
         boxes=store_boxes,
         alignment=8,
+        promises=of_wgmma(*PANELS),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 6, 8), "BUFFERS": (2, 4), "GROUP": (8, 16),
@@ -386,6 +401,7 @@ LADDER = (
         grid=persistent_grid,
         boxes=lambda CLUSTER_N, **macros: store_boxes(**macros, A_PARTS=CLUSTER_N),
         alignment=8,
+        promises=of_wgmma(*PANELS),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (3, 4, 6), "BUFFERS": (2, 4), "GROUP": (4, 8), "HELD": (0, 4),
@@ -418,6 +434,7 @@ LADDER = (
         boxes=lambda A_BOX, **_: {"A": (A_BOX, 64), "B": (64, 64)},
         alignment=8,
         early=True,
+        promises=of_wgmma((FROM_SHARED, 4), (STORE, None, 16), *PANELS),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (2, 3, 4, 5, 6), "SPLIT": (0, 1, 2),
@@ -442,6 +459,7 @@ LADDER = (
             "C": (16, 32 if FLOAT_OUTPUT else 64),
         },
         alignment=16,
+        promises=of_wgmma(*PANELS),
         min_arch=90, max_arch=90,
         b_major="K",
         variants=(
