@@ -46,7 +46,7 @@ def pack(folder: Path, jobs_file: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.cubin"):
         old.unlink()
-    wanted = json.loads(jobs_file.read_text())
+    wanted = json.loads(jobs_file.read_text(encoding="utf-8"))
     for job in wanted:
         check_rows(job, find(job["rung"]))
     jobs = []
@@ -55,8 +55,8 @@ def pack(folder: Path, jobs_file: Path) -> None:
         for index, (ready, log) in enumerate(done):
             print(f"{index:03d} {label(wanted[index])}", *report(ready is not None, log))
             jobs += [ready] if ready else []
-    (folder / "jobs.json").write_text(json.dumps(jobs))
-    (folder / "probe.cu").write_text(CLOCK_PROBE)
+    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    (folder / "probe.cu").write_text(CLOCK_PROBE, encoding="utf-8")
     subprocess.run(
         ["nvcc", "-cubin", "-arch=sm_90", str(folder / "probe.cu"), "-o", str(folder / "probe.cub")], check=True
     )  # fmt: skip

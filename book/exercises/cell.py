@@ -15,9 +15,9 @@ from kernels.build import cache_folder
 
 from . import lab
 from .catalogue import EXERCISES, find
+from .device_code import device_code
 from .includes import missing
 from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
-from .lab import device_code
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
 NAMES = (*(exercise.name for exercise in EXERCISES), LAB)

@@ -7,7 +7,6 @@ three are timed at that size. On the emulator the same kernels run with the same
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from .addresses import strides
 from .attempt import attempt, in_ample_memory, try_launch
 from .cases import ceil_div, poisoned, unwritten
 from .counts import count
+from .device_code import device_code
 from .diagnose import explained, findings
 from .exercise import FOLDER, Case, Product
 from .explain import (
@@ -33,7 +33,6 @@ from .explain import (
     explain_refusal,
     explain_uneven,
 )
-from .includes import INCLUDE, for_kernels
 from .inflight import ahead
 from .judge import RIGHT, WRONG, folded
 
@@ -320,63 +319,6 @@ def find_entry(built: kernels.Build, name: str) -> str | None:
     """The entry point of this name, plain or as C++ mangles it. (A, B, C, M, K, N): two const half*, float*, three int."""
     mangled = f"_Z{len(name)}{name}PK6__halfS1_Pfiii"
     return next((entry for entry in (mangled, name) if entry in built.entries), None)
-
-
-_COMMENT_OR_STRING = re.compile(
-    r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
-)
-_DEVICE_WORDS = re.compile(
-    r"__global__|__device__|__constant__|\b(?:constexpr|struct|class|union|enum|namespace|using|typedef|template)\b"
-)
-
-
-def device_code(text: str) -> str:
-    """The same file with host functions and host includes blanked out: line numbers stay what they were.
-
-    The compiler for kernels takes no host code, so `main` and its helpers must go; the kernels are left as they are.
-    """
-    text = INCLUDE.sub(lambda m: m[0] if for_kernels(m[1]) else "", text)
-    plain = _COMMENT_OR_STRING.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
-    plain = re.sub(
-        r"^[ \t]*#(?:\\\n|[^\n])*",
-        lambda m: re.sub(r"[^\n]", " ", m[0]),
-        plain,
-        flags=re.MULTILINE,
-    )
-    pieces, start, depth = [], 0, 0
-    for at, mark in enumerate(plain):
-        if mark == "{":
-            depth += 1
-        elif mark == "}":
-            depth -= 1
-        if (mark == "}" and depth == 0) or (mark == ";" and depth == 0):
-            pieces.append((start, at + 1))
-            start = at + 1
-    kept = []
-    for begin, end in pieces:
-        code = plain[begin:end]
-        head = code.split("{")[0]
-        is_function = "{" in code and "(" in head
-        if is_function and not _DEVICE_WORDS.search(head):
-            kept.append(
-                re.sub(r"[^\n]", " ", text[begin:end])
-                if "#" not in text[begin:end]
-                else _directives(text[begin:end])
-            )
-        else:
-            kept.append(text[begin:end])
-    kept.append(text[start:])
-    return "".join(kept)
-
-
-def _directives(piece: str) -> str:
-    """Only the preprocessor lines of a piece."""
-    lines, going = [], False
-    for line in piece.split("\n"):
-        keep = going or line.lstrip().startswith("#")
-        going = keep and line.endswith("\\")
-        lines.append(line if keep else "")
-    return "\n".join(lines)
 
 
 def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:

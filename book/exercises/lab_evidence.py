@@ -16,13 +16,13 @@ from kernels.machine import live
 from kernels.occupancy import occupancy
 
 from .counts import count
+from .device_code import device_code
 from .exercise import FOLDER, Exercise
 from .lab import (
     KERNELS,
     LAB_SIZE,
     LabReport,
     LabRun,
-    device_code,
     find_entry,
     read,
     run,

@@ -37,19 +37,19 @@ def test_annotated_lines_add_up_to_the_whole_trace(traces, name):
 
 
 def test_global_accesses_show_the_sectors_of_their_rows(traces):
-    for name in ("uncoalesced", "naive"):
-        for row in traces[name].rows("ld.global"):
-            access = traces[name].accesses(row)[0]
-            fact = figures.global_access({name: access}).facts[name]
-            assert fact["sectors"] == row.global_sectors / row.global_requests
-    loads = {
-        name: max(
-            figures.global_access(trace.accesses(row)[0]).facts[""]["sectors"]
-            for row in trace.rows("ld.global")
-        )
-        for name, trace in traces.items()
-    }
-    assert loads["uncoalesced"] == 32 and loads["naive"] == loads["tiled"] == 4
+    """An unrolled loop has the same pattern many times over, at other addresses: each pattern is drawn once."""
+    loads, drawn = {}, {}
+    for name, trace in traces.items():
+        for row in trace.rows("ld.global"):
+            access = trace.accesses(row)[0]
+            start = access.addresses.min() // 128 * 128
+            pattern = access.width, *(access.addresses - start).tolist()
+            if pattern not in drawn:
+                drawn[pattern] = figures.global_access(access).facts[""]["sectors"]
+            loads[name] = max(loads.get(name, 0), drawn[pattern])
+            if name != "tiled":
+                assert drawn[pattern] == row.global_sectors / row.global_requests
+    assert loads == {"uncoalesced": 32, "naive": 4, "tiled": 4}
 
 
 def test_shared_accesses_show_the_wavefronts_of_their_rows(traces):

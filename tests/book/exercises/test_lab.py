@@ -8,6 +8,7 @@ import pytest
 
 import kernels
 from book.exercises import lab, lab_evidence
+from book.exercises.device_code import device_code
 from book.exercises.exercise import FOLDER, Exercise
 from kernels.launch import launch
 
@@ -88,7 +89,7 @@ int main(int argc, char** argv) {
 }
 """
     text = host + LAB.solution + main
-    assert lab.device_code(text).count("\n") == text.count("\n")
+    assert device_code(text).count("\n") == text.count("\n")
     assert lab.run(text, size=64, machine="emulator").passed
 
 
