@@ -15,8 +15,10 @@ from emulator.text.program import (
     Instruction,
     Label,
     Location,
+    Negative,
     Not,
     Pair,
+    Part,
     Reg,
     Special,
     Symbol,
@@ -25,6 +27,8 @@ from emulator.text.program import (
 )
 from emulator.text.words import floating, integer, joined
 
+_SELECTOR = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")
+_VIDEO = re.compile(r"v(add|sub|absdiff|avrg|min|max|shl|shr|mad|set)[24]?(\.|$)")
 MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
 
 
@@ -197,6 +201,8 @@ class Body:
         operands = []
         while not p.accept(";"):
             operands.append(self.operand(scope))
+            if type(operands[-1]) in (Part, Negative) and not _VIDEO.match(opcode):
+                p.fail(f"{opcode} takes whole registers, with no sign and no selector")
             if not p.accept(",") and p.peek() != ";":
                 p.fail(f"expected ',' or ';', found {p.peek()!r}")
         text = joined(p.tokens[start : p.at])
@@ -261,6 +267,8 @@ class Body:
             return Not(self.name_operand(scope, p.next()))
         if word in ("-", "+"):
             literal = self.simple_operand(scope)
+            if isinstance(literal, Reg | Part) and word == "-":
+                return Negative(literal)
             if not isinstance(literal, Imm):
                 p.fail("a sign before something that is not a number")
             return Imm(-literal.value) if word == "-" else literal
@@ -283,7 +291,9 @@ class Body:
         unique = scope.resolve(word)
         if unique in self.registers:
             return Reg(unique)
-        stem, _, _ = word.rpartition(".")
+        stem, _, last = word.rpartition(".")
+        if stem and _SELECTOR.fullmatch(last) and scope.resolve(stem) in self.registers:
+            return Part(Reg(scope.resolve(stem)), last)
         if word[0] == "%":
             root = word[1:].split(".")[0]
             if root in SPECIALS or re.fullmatch(r"(envreg|pm|reserved_smem_offset_)\w*", root):

@@ -11,8 +11,10 @@ from emulator.text.program import (
     Group,
     Instruction,
     Label,
+    Negative,
     Not,
     Pair,
+    Part,
     Program,
     Reg,
     Symbol,
@@ -143,6 +145,10 @@ def _rename(operand, names: dict[str, str]):
             return Pair(_rename(first, names), _rename(second, names))
         case Not(item):
             return Not(_rename(item, names))
+        case Part(item, selector):
+            return Part(_rename(item, names), selector)
+        case Negative(item):
+            return Negative(_rename(item, names))
     return operand
 
 

@@ -77,6 +77,21 @@ class Pair:
     second: object
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`%r1.b0`, `%r1.h10`: which bytes or halves of a register a video instruction means."""
+
+    item: Reg
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-%r1`: an operand that `vmad` negates."""
+
+    item: Reg | Part
+
+
 SINK = Reg("_")  # the destination that throws its value away
 
 
