@@ -27,7 +27,7 @@ from emulator.text.program import (
 )
 from emulator.text.words import floating, integer, joined
 
-_SELECTOR = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")
+_SELECTOR = re.compile(r"[bh]\d{1,4}")
 _VIDEO = re.compile(r"v(add|sub|absdiff|avrg|min|max|shl|shr|mad|set)[24]?(\.|$)")
 MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
 
