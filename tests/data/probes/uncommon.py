@@ -2,10 +2,11 @@
 
     python tests/data/probes/uncommon.py run WORDS.npz              # on a GPU of compute capability 9.0
     python tests/data/probes/uncommon.py compare WORDS.npz OUT.json # anywhere
+    python tests/data/probes/uncommon.py record WORDS.npz OUT.json  # anywhere: what tests compare with
 
 Each probe is one instruction, executed by many threads on the words of `Probe.inputs`, which are the same on
-every machine. `compare` counts the words that differ between the GPU and the emulator, with examples. `run` needs
-the driver and `ptxas`, nothing else.
+every machine. `compare` counts the words that differ between the GPU and the emulator, with examples. `record` keeps a
+checksum of each probe's inputs and of the GPU's words. `run` needs the driver and `ptxas`, nothing else.
 """
 
 import ctypes
@@ -375,8 +376,18 @@ def checksum(array):
     return zlib.crc32(np.ascontiguousarray(array).tobytes())
 
 
+def record(words, out):
+    """[name, checksum of the inputs, checksum of the GPU's words] of every probe, as JSON."""
+    recorded = np.load(words)
+    rows = [
+        [probe.name, checksum(probe.inputs), checksum(recorded[f"p{number:04}"])]
+        for number, probe in enumerate(probes())
+    ]
+    Path(out).write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "run":
         run(sys.argv[2])
     else:
-        compare(sys.argv[2], sys.argv[3])
+        {"compare": compare, "record": record}[sys.argv[1]](sys.argv[2], sys.argv[3])

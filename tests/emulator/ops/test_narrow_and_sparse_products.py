@@ -330,7 +330,7 @@ def test_metadata_without_a_meaning_is_an_error():
 
 @pytest.mark.parametrize(
     ("form", "k", "selector", "why"),
-    [("sp", 16, "4", "below 4"), ("sp", 32, "2", "below 2"), ("sp", 8, "0", "no such")],
+    [("sp", 16, "4", "below 4"), ("sp", 32, "2", "below 2"), ("sp", 64, "0", "no such")],
 )
 def test_what_there_is_not(form, k, selector, why):
     with pytest.raises(emulator.Unsupported, match=why):
