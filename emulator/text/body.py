@@ -27,6 +27,7 @@ from emulator.text.program import (
 )
 from emulator.text.words import floating, integer, joined
 
+_ELEMENTS = ("xyzw", "rgba")  # of a vector register: v.x or v.r is the first
 _SELECTOR = re.compile(r"[bh]\d{1,4}")
 _VIDEO = re.compile(r"v(add|sub|absdiff|avrg|min|max|shl|shr|mad|set)[24]?(\.|$)")
 MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
@@ -49,6 +50,7 @@ class Body:
         self.parser, self.registers, self.files, self.count = parser, registers, files, count
         self.items: list[Label | Instruction] = []
         self.placed: set[str] = set()  # labels
+        self.vectors: dict[str, int] = {}  # unique name of a vector register -> its elements
         self.variables: list[Variable] = []
         self.targets: dict[str, tuple[str, ...]] = {}
         self.location: Location | None = None
@@ -135,7 +137,7 @@ class Body:
     def reg(self, scope: Scope) -> None:
         p = self.parser
         p.next()
-        kind = register_type(p)
+        kind, lanes = register_type(p)
         while True:
             name = p.next()
             if p.accept("<"):
@@ -149,14 +151,26 @@ class Body:
                     suffix = f"@{p.scopes}"
                 scope.families[name] = (count, suffix)
                 for number in range(count):
-                    self.registers[f"{name}{number}{suffix}"] = kind
+                    self.register(f"{name}{number}{suffix}", kind, lanes)
             else:
-                if scope.resolve(name) in self.registers and name in scope.names:
+                if name in scope.names and self.known_register(scope.resolve(name)):
                     p.fail(f"{name} is declared twice")
-                self.registers[p.declare(scope, name)] = kind
+                self.register(p.declare(scope, name), kind, lanes)
             if not p.accept(","):
                 break
         p.expect(";")
+
+    def register(self, unique: str, kind: str, lanes: int) -> None:
+        """Notes a register; of a vector, its elements: `v.x`, `v.y`, ..."""
+        if lanes == 1:
+            self.registers[unique] = kind
+            return
+        self.vectors[unique] = lanes
+        for letter in _ELEMENTS[0][:lanes]:
+            self.registers[f"{unique}.{letter}"] = kind
+
+    def known_register(self, unique: str) -> bool:
+        return unique in self.registers or unique in self.vectors
 
     def loc(self) -> None:
         """`.loc file line column[, function_name label[+n], inlined_at file line column]`"""
@@ -280,6 +294,10 @@ class Body:
             return self.name_operand(scope, word)
         p.fail(f"unexpected {word!r}")
 
+    def elements(self, unique: str) -> tuple[Reg, ...]:
+        """The elements of a vector register."""
+        return tuple(Reg(f"{unique}.{letter}") for letter in _ELEMENTS[0][: self.vectors[unique]])
+
     def name_operand(self, scope: Scope, word: str):
         p = self.parser
         if word == "_":
@@ -291,7 +309,15 @@ class Body:
         unique = scope.resolve(word)
         if unique in self.registers:
             return Reg(unique)
+        if unique in self.vectors:
+            return Vector(self.elements(unique))
         stem, _, last = word.rpartition(".")
+        if stem and scope.resolve(stem) in self.vectors:
+            found = self.elements(scope.resolve(stem))
+            at = next((letters.find(last) for letters in _ELEMENTS if last in letters), -1)
+            if len(last) != 1 or not 0 <= at < len(found):
+                p.fail(f"{stem} has {len(found)} elements, and no .{last}")
+            return found[at]
         if stem and _SELECTOR.fullmatch(last) and scope.resolve(stem) in self.registers:
             return Part(Reg(scope.resolve(stem)), last)
         if word[0] == "%":
@@ -299,7 +325,7 @@ class Body:
             if root in SPECIALS or re.fullmatch(r"(envreg|pm|reserved_smem_offset_)\w*", root):
                 return Special(word[1:])
             if stem and scope.resolve(stem) in self.registers:
-                p.fail("vector registers are not supported")
+                p.fail(f"{stem} is one register, and no vector")
             p.fail(f"undeclared register {word}")
         offset = 0
         while p.peek() == "+" and p.tokens[p.at + 1][0] == "int":
