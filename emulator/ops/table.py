@@ -9,6 +9,7 @@ from emulator.ops import (
     barriers,
     bits,
     bulk,
+    calls,
     cluster,
     control,
     copies,
@@ -94,11 +95,15 @@ FAMILIES = (
         cluster.OPCODES,
         "ld, st, atom and red too; barrier.cluster, st.async, red.async",
     ),
-    Family("control", control.OPCODES, "calls are inlined; device-side assert"),
+    Family(
+        "control",
+        control.OPCODES,
+        "calls of functions and of addresses, recursive ones too; device-side assert",
+    ),
     Family("output", printing.OPCODES, "what printf calls"),
 )
 
-OPCODES: Table = merged(*(family.opcodes for family in FAMILIES))
+OPCODES: Table = merged(*(family.opcodes for family in FAMILIES), calls.OPCODES)
 
 
 def coverage() -> str:
