@@ -32,10 +32,10 @@ class Calls:
             here, level = lanes & (self.depth == depth), self.levels[depth]
             level[-1][here] = site
             for slot in slots:
-                value = m.regs[slot]
+                value = _held(m, slot)
                 value = value.copy() if type(value) is np.ndarray else value
-                before = level.get(slot, 0)
-                level[slot] = merge(here, value, before, m.code.widths[slot])
+                width = m.code.widths[slot]
+                level[slot] = merge(here, value, level.get(slot, 0 if width else False), width)
         self.depth[lanes] += 1
 
     def pop(self, m, mask, slots) -> None:
@@ -44,8 +44,7 @@ class Calls:
         for depth in np.unique(self.depth[lanes]).tolist():
             here, level = lanes & (self.depth == depth), self.levels[depth]
             for slot in slots:
-                value = level[slot]
-                m.regs[slot] = merge(here, value, m.regs[slot], m.code.widths[slot])
+                m.regs[slot] = merge(here, level[slot], _held(m, slot), m.code.widths[slot])
 
     def back(self) -> Affine:
         """Which call each lane returns to."""
@@ -53,6 +52,12 @@ class Calls:
         for depth, level in enumerate(self.levels):
             found = np.where(self.depth == depth + 1, level[-1], found)
         return Affine(Pattern(found, 0, int(found.max())))
+
+
+def _held(m, slot: int):
+    """A register's value; of a predicate that nothing has set, False."""
+    value = m.regs[slot]
+    return value if m.code.widths[slot] or type(value) is not int else bool(value)
 
 
 def calls_of(m) -> Calls:

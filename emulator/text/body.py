@@ -122,6 +122,7 @@ class Body:
                     found.append(scope.resolve(target))
             self.targets[name] = tuple(found)
         elif p.peek() == ".callprototype":
+            self.targets[name] = ()  # whatever has its shape
             while p.next() != ";":
                 pass
         else:

@@ -165,7 +165,8 @@ def test_endless_recursion_is_an_error():
     header = ".func f(.reg .b32 a) { call f, (a); ret; }\n"
     with pytest.raises(emulator.ExecutionError, match="4096 calls deep"):
         run("call f, (%n);", {}, {"%d": "u32"}, threads=32, header=header)
-    header = ".func f(.param .b32 a) { .param .b32 b; .reg .b32 t; ld.param.u32 t, [a]; st.param.b32 [b], t; call f, (b); ret; }\n"
+    header = """.func f(.param .b32 a) { .param .b32 b; .reg .b32 t; ld.param.u32 t, [a]; st.param.b32 [b], t;
+    call f, (b); ret; }\n"""
     code = "{ .param .b32 q; st.param.b32 [q], %n; call f, (q); }"
     with pytest.raises(emulator.ExecutionError, match="stack of a thread is full after"):
         run(code, {}, {"%d": "u32"}, threads=32, header=header)
@@ -198,8 +199,16 @@ def fib_calls(n):
 
 CUDA = r"""
 struct Shape { __device__ virtual int area(int k) const = 0; };
-struct Square : Shape { int a; __device__ Square(int a) : a(a) {} __device__ int area(int k) const override { return a * a + k; } };
-struct Strip : Shape { int a, b; __device__ Strip(int a, int b) : a(a), b(b) {} __device__ int area(int k) const override { return a * b - k; } };
+struct Square : Shape {
+    int a;
+    __device__ Square(int a) : a(a) {}
+    __device__ int area(int k) const override { return a * a + k; }
+};
+struct Strip : Shape {
+    int a, b;
+    __device__ Strip(int a, int b) : a(a), b(b) {}
+    __device__ int area(int k) const override { return a * b - k; }
+};
 
 __device__ __noinline__ int measured(const Shape *shape, int k) { return shape->area(k); }
 
