@@ -32,7 +32,7 @@ class Calls:
             here, level = lanes & (self.depth == depth), self.levels[depth]
             level[-1][here] = site
             for slot in slots:
-                value = _held(m, slot)
+                value = m.regs[slot]
                 value = value.copy() if type(value) is np.ndarray else value
                 width = m.code.widths[slot]
                 level[slot] = merge(here, value, level.get(slot, 0 if width else False), width)
@@ -44,7 +44,7 @@ class Calls:
         for depth in np.unique(self.depth[lanes]).tolist():
             here, level = lanes & (self.depth == depth), self.levels[depth]
             for slot in slots:
-                m.regs[slot] = merge(here, level[slot], _held(m, slot), m.code.widths[slot])
+                m.regs[slot] = merge(here, level[slot], m.regs[slot], m.code.widths[slot])
 
     def back(self) -> Affine:
         """Which call each lane returns to."""
@@ -52,12 +52,6 @@ class Calls:
         for depth, level in enumerate(self.levels):
             found = np.where(self.depth == depth + 1, level[-1], found)
         return Affine(Pattern(found, 0, int(found.max())))
-
-
-def _held(m, slot: int):
-    """A register's value; of a predicate that nothing has set, False."""
-    value = m.regs[slot]
-    return value if m.code.widths[slot] or type(value) is not int else bool(value)
 
 
 def calls_of(m) -> Calls:

@@ -82,10 +82,7 @@ def test_calls_are_inlined_each_with_its_own_registers():
     assert (d == twice(np.arange(20))).all() and (e == twice(twice(np.arange(20)))).all()
 
 
-def test_recursion_and_missing_functions_are_refused_by_name():
-    loop = ".func f();\n.func f() { call f; ret; }\n"
-    with pytest.raises(emulator.Unsupported, match="recursive call of f"):
-        kernel("call f;", header=loop).entry("k")
+def test_missing_functions_are_refused_by_name():
     with pytest.raises(emulator.Unsupported, match="malloc"):
         kernel("call malloc;", header=".extern .func malloc;\n").entry("k")
 
@@ -95,6 +92,16 @@ def test_guards_leave_other_lanes_alone():
         @!p add.u32 %d, %d, 10; @p add.u32 %d, %d, %n; }"""
     d, _ = run(code, {}, {"%d": "u32", "%e": "u32"}, threads=96)
     assert (d == np.where(LANE % 2, 6 + LANE, 15)).all()
+
+
+@pytest.mark.parametrize("use", ["@!q bra SKIP; add.u32 %d, %d, 5;", "@q add.u32 %d, %d, 5;"])
+def test_a_predicate_set_on_one_path_only(use):
+    """It is false elsewhere, where nothing has set it, and the others keep theirs."""
+    code = f"""{{ .reg .pred p, q, r; mov.u32 %d, 1; setp.lt.u32 p, %n, 40; setp.lt.u32 r, %n, 8; @!p bra JOIN; mov.pred q, r;
+        JOIN: {use} SKIP: }}"""
+    hazards: list = []
+    got = run(code, {}, {"%d": "u32"}, threads=96, hazards=hazards)
+    assert (got == np.where(LANE < 8, 6, 1)).all() and hazards == ["uninitialised-register"]
 
 
 def test_a_uniform_value_set_on_one_path_only():
