@@ -253,6 +253,48 @@ __device__ __noinline__ float plus(float a, float b) { return a + b; }
 __device__ __noinline__ float minus(float a, float b) { return a - b; }
 __device__ Function table[2] = {plus, minus};
 
+struct Pair { long long a; short b; char c; };
+
+__device__ __noinline__ int helper(const int *x, int n) {    // stands inside of a function that calls itself
+    int copy[4];
+    for (int i = 0; i < 4; i++) copy[i] = x[(i + n) & 3];
+    return copy[n & 3] + 10 * copy[(n + 1) & 3];
+}
+
+__device__ __noinline__ Pair folded(Pair p, int n) {
+    __shared__ int calls[64];
+    int own[4] = {n, n + 1, n + 2, n + 3};
+    if (n == 0) { calls[threadIdx.x] = 0; return p; }
+    switch (n % 5) {                                         // a table of branches
+        case 0: p.b += 1; break;
+        case 1: p.b += 20; break;
+        case 2: p.b -= 3; break;
+        case 3: p.b ^= 5; break;
+        default: p.b *= 2;
+    }
+    p.c ^= n;
+    Pair below = folded(p, n - 1);
+    below.a += helper(own, n) * (long long)p.b;
+    calls[threadIdx.x] += 1;
+    if (n == 3 && threadIdx.x == 5) printf("%d of %lld\n", n, below.a);
+    below.c += calls[threadIdx.x] == n;
+    return below;
+}
+
+extern "C" __global__ void structures(long long *out) {
+    int t = threadIdx.x;
+    Pair p = folded(Pair{t, (short)(3 * t), (char)t}, t % 7);
+    out[3 * t] = p.a; out[3 * t + 1] = p.b; out[3 * t + 2] = p.c;
+}
+
+typedef int (*Step)(int, int);
+extern __device__ Step steps_of[2];
+__device__ __noinline__ int half(int n, int k) { return n < 2 ? k : steps_of[(n / 2) % 2](n / 2, k + 1); }
+__device__ __noinline__ int triple(int n, int k) { return n < 2 ? k : steps_of[(3 * n + 1) % 2](3 * n + 1, k + 1); }
+__device__ Step steps_of[2] = {half, triple};
+
+extern "C" __global__ void by_pointer(int *out) { out[threadIdx.x] = steps_of[(threadIdx.x + 1) % 2](threadIdx.x + 1, 0); }
+
 extern "C" __global__ void by_table(float *out, const int *which) {
     int t = threadIdx.x;
     out[t] = table[which[t]](t, 10.0f);
@@ -297,3 +339,35 @@ def test_a_table_of_functions(cuda):
     out, which = np.zeros(64, np.float32), (LANE % 2).astype(np.int32)
     trace = cuda.launch("by_table", 1, 64, [out, which])
     assert (out == np.where(LANE % 2, LANE - 10, LANE + 10)).all() and not trace.hazards
+
+
+def folded(p, n, t, printed):
+    a, b, c = p
+    own = [n, n + 1, n + 2, n + 3]
+    if n == 0:
+        return p, 0
+    b = [b + 1, b + 20, b - 3, b ^ 5, b * 2][n % 5]
+    (below, b_out, c_out), calls = folded((a, b, c ^ n), n - 1, t, printed)
+    copy = [own[(i + n) & 3] for i in range(4)]
+    below += (copy[n & 3] + 10 * copy[(n + 1) & 3]) * b
+    if n == 3 and t == 5:
+        printed.append(f"{n} of {below}\n")
+    return (below, b_out, c_out + (calls + 1 == n)), calls + 1
+
+
+def test_structures_helpers_switches_and_printf_in_recursion(cuda, capsys):
+    out, printed = np.zeros((64, 3), np.int64), []
+    trace = cuda.launch("structures", 1, 64, [out])
+    want = [folded((t, 3 * t, t), t % 7, t, printed)[0] for t in range(64)]
+    assert out.tolist() == [list(p) for p in want]
+    assert capsys.readouterr().out == "".join(printed) and not trace.hazards
+
+
+def collatz(n):
+    return 0 if n < 2 else 1 + collatz(3 * n + 1 if n % 2 else n // 2)
+
+
+def test_recursion_through_pointers(cuda):
+    out = np.zeros(26, np.int32)
+    trace = cuda.launch("by_pointer", 1, 26, [out])
+    assert out.tolist() == [collatz(t + 1) for t in range(26)] and not trace.hazards
