@@ -30,6 +30,7 @@ from emulator.text.words import floating, integer, joined
 _ELEMENTS = ("xyzw", "rgba")  # of a vector register: v.x or v.r is the first
 _SELECTOR = re.compile(r"[bh]\d{1,4}")
 _VIDEO = re.compile(r"v(add|sub|absdiff|avrg|min|max|shl|shr|mad|set)[24]?(\.|$)")
+_PRODUCT = 9  # how tightly a sum's operands are bound, in a constant expression
 MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
 
 
@@ -53,6 +54,7 @@ class Body:
         self.vectors: dict[str, int] = {}  # unique name of a vector register -> its elements
         self.variables: list[Variable] = []
         self.targets: dict[str, tuple[str, ...]] = {}
+        self.is_call = False  # the instruction that is being read: parentheses hold its arguments
         self.location: Location | None = None
         self.sites: dict[tuple[int, int, int], Location] = {}
         self.known: dict[Location, Location] = {}
@@ -213,6 +215,7 @@ class Body:
         if p.tokens[p.at][0] != "word":
             p.fail(f"expected an instruction, found {p.peek()!r}")
         opcode = p.next()
+        self.is_call = opcode.startswith("call")
         operands = []
         while not p.accept(";"):
             operands.append(self.operand(scope))
@@ -257,9 +260,9 @@ class Body:
                 if p.accept("+"):
                     continue
                 if p.accept("-"):
-                    offset -= p.number("what is taken from an address")
-                elif p.tokens[p.at][0] == "int":
-                    offset += integer(p.next())
+                    offset -= p.constant(_PRODUCT)
+                elif p.tokens[p.at][0] == "int" or p.peek() == "(":
+                    offset += p.constant(_PRODUCT)
                 elif p.accept(","):  # a sampler, coordinates of a texture, surface or tensor
                     further.append(self.operand(scope))
                 else:
@@ -271,6 +274,10 @@ class Body:
                 if isinstance(base, Symbol):
                     base, offset = Symbol(base.name), offset + base.offset
             return Address(base, offset, tuple(further))
+        if word == "~" or (word == "(" and not self.is_call):
+            return self.constant_operand()
+        if kind == "int" and p.operator() and p.tokens[p.at + 1][0] != "word":  # `1|%p` is a pair
+            return self.constant_operand()
         if word in ("{", "("):
             close = "}" if word == "{" else ")"
             items = []
@@ -278,9 +285,13 @@ class Body:
                 items.append(self.operand(scope))
                 p.accept(",")
             return Vector(tuple(items)) if word == "{" else Group(tuple(items))
+        if word == "!" and p.tokens[p.at][0] == "int":
+            return self.constant_operand()
         if word == "!":
             return Not(self.name_operand(scope, p.next()))
         if word in ("-", "+"):
+            if p.tokens[p.at][0] == "int" or p.peek() in "(-+~!":
+                return self.constant_operand()
             literal = self.simple_operand(scope)
             if isinstance(literal, Reg | Part) and word == "-":
                 return Negative(literal)
@@ -294,6 +305,11 @@ class Body:
         if kind == "word":
             return self.name_operand(scope, word)
         p.fail(f"unexpected {word!r}")
+
+    def constant_operand(self) -> Imm:
+        """The constant expression whose first word has just been read."""
+        self.parser.at -= 1
+        return Imm(int(self.parser.constant()))
 
     def elements(self, unique: str) -> tuple[Reg, ...]:
         """The elements of a vector register."""

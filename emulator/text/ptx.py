@@ -89,9 +89,7 @@ class _Parser(Declarations):
                 self.next()
                 (kind, lanes), name = register_type(self), self.next()
                 if lanes > 1:
-                    what = (
-                        f"a vector as a parameter (.reg .v{lanes} .{kind} {name}) is not supported"
-                    )
+                    what = f"vector registers as parameters are not supported (.reg .v{lanes} .{kind} {name})"
                     raise Unsupported(what, line, self.line_text(line))
                 unique = self.declare(scope, name)
                 registers[unique] = kind
