@@ -1,4 +1,4 @@
-// Three tiles, one per level of the memory: a block's in shared memory, a warp's in its reach, a thread's in registers.
+// A block's tile in shared memory is divided among warps, a warp's part among its threads, who hold it in registers.
 // Changed from vectorized: warps own WM x WN tiles, in which a 128-bit shared load costs two wavefronts, the fewest;
 // the next tile is fetched, and the next k's fragments are loaded, while this one multiplies: one barrier a tile.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); two buffers of shared memory.
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const int lane = threadIdx.x % 32;
     const int lane_row = lane / 2 % LANES_M;
     const int lane_col = lane / (2 * LANES_M) * 2 + lane % 2;
-    const int thread_row = warp / WARPS_N * WM + lane_row * 4;  // and quads 4 * LANES_M rows apart
+    const int thread_row = warp / WARPS_N * WM + lane_row * 4;  // of its first quads; the next are 4 * LANES_M below
     const int thread_col = warp % WARPS_N * WN + lane_col * 4;
     // [/lanes]
 

@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int block_col = blockIdx.x * BN;
 
     // [load]
-    // A thread copies the same 16 bytes of every THREADS / 4-th row of A and of every 8 * THREADS / BN-th row of B.
+    // A thread copies the same 16 bytes of every A_ROW_STEP-th row of A and of every B_ROW_STEP-th row of B.
     const int a_row = threadIdx.x / 4, a_chunk = threadIdx.x % 4;
     const int b_row = threadIdx.x / (BN / 8), b_chunk = threadIdx.x % (BN / 8);
     constexpr int A_ROW_STEP = THREADS / 4, B_ROW_STEP = 8 * THREADS / BN;

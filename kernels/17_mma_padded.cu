@@ -32,7 +32,7 @@ constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8;
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 32 == 0, "tiles must nest");
 
 // [layout]
-// Byte offset of 16-byte chunk `chunk` (8 halves) of row `row` in a shared panel: rows of 64 bytes, 16 bytes apart.
+// Byte offset of 16-byte chunk `chunk` (8 halves) of row `row` in a shared panel: rows of 64 bytes, then 16 unused.
 __device__ __forceinline__ int panel_offset(int row, int chunk) { return row * PITCH + chunk * 16; }
 // [/layout]
 
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     const int block_col = blockIdx.x * BN;
 
     // [load]
-    // A thread copies the same 16 bytes of every THREADS / 4-th row of A and of every 8 * THREADS / BN-th row of B.
+    // A thread copies the same 16 bytes of every A_ROW_STEP-th row of A and of every B_ROW_STEP-th row of B.
     const int a_row = threadIdx.x / 4, a_chunk = threadIdx.x % 4;
     const int b_row = threadIdx.x / (BN / 8), b_chunk = threadIdx.x % (BN / 8);
     constexpr int A_ROW_STEP = THREADS / 4, B_ROW_STEP = 8 * THREADS / BN;

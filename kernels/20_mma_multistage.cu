@@ -1,7 +1,7 @@
 // mma_multistage: everything at once. One block a multiprocessor stays for the whole product and walks its tiles as one
 // stream of k-steps, so that copies for the next tile are in flight while the last one is being stored.
-// Changed from mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, loads dosed between
-// the mma, tiles in an order that suits L2, guarded edges, fp32 or fp16 output (-DHALF_OUTPUT=1).
+// Changed from mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, a few loads between
+// the rows of mma, tiles in an order that suits L2, guarded edges, fp32 or fp16 output (-DHALF_OUTPUT=1).
 // Tiles: block BM x BN x BK, warp WM x WN, mma 16 x 8 x 16. K and N in multiples of 8 (16-byte rows).
 #include "epilogue.cuh"
 #include "ptx.cuh"
@@ -25,7 +25,7 @@
 #define STAGES 4
 #endif
 #ifndef GROUP
-#define GROUP 8  // tiles that neighbouring blocks take go down GROUP rows of tiles before the next column
+#define GROUP 8  // blocks take tiles down a column of GROUP tiles, then down the column beside it
 #endif
 #ifndef HALF_OUTPUT
 #define HALF_OUTPUT 0
@@ -46,11 +46,11 @@ constexpr int STAGE_BYTES = A_BYTES + BK * BN * 2;
 constexpr int M_ATOMS = WM / 16;
 constexpr int N_ATOMS = WN / 8;
 constexpr int K_ATOMS = BK / 16;
-constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;                            // ldmatrix.x4 for one k
+constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;                            // a warp's ldmatrix.x4 for one k
 constexpr int A_ROW_STEP = THREADS / A_CHUNKS, A_COPIES = BM / A_ROW_STEP;  // rows and copies of one thread
 constexpr int B_ROW_STEP = THREADS / B_CHUNKS, B_COPIES = BK / B_ROW_STEP;
 constexpr int COPIES = A_COPIES + B_COPIES;
-constexpr int LOAD_ROWS = M_ATOMS > 1 ? M_ATOMS / 2 : 1;  // rows of mma that share out the next k's ldmatrix
+constexpr int LOAD_ROWS = M_ATOMS > 1 ? M_ATOMS / 2 : 1;  // rows of mma, with the next k's ldmatrix before them
 static_assert(A_CHUNKS == 4 || A_CHUNKS == 8, "rows of As are 64 or 128 bytes");
 static_assert(B_CHUNKS >= 8 && N_ATOMS % 2 == 0 && BM % WM == 0 && BN % WN == 0, "tiles must nest");
 static_assert(A_ROW_STEP % 8 == 0 && B_ROW_STEP % 8 == 0, "all copies of a thread share one swizzle mask");
@@ -80,8 +80,8 @@ __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_
 
 __device__ __forceinline__ int stage_after(int stage) { return stage + 1 == STAGES ? 0 : stage + 1; }
 
-// The element `rows` rows further down. One instruction where it is used: a pointer kept for every copy costs registers,
-// and one pointer moved from copy to copy holds the warp until the copy before has been issued.
+// The element `rows` rows further down, by one instruction for each copy. To keep a pointer for every copy would
+// cost registers; to move one pointer on would hold the warp at each copy until the one before has been issued.
 __device__ __forceinline__ const half* rows_below(const half* pointer, int rows, int pitch) {
     const half* result;
     asm volatile("mad.wide.s32 %0, %1, %2, %3;" : "=l"(result) : "r"(pitch), "r"(rows * 2), "l"(pointer));
@@ -108,8 +108,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const unsigned a_target = stage0 + a_offset(a_row, a_col / 8);
     const unsigned b_target = stage0 + A_BYTES + b_offset(b_row, b_col / 8);
     const half *a_source = A, *b_source = B;
-    int load_tile = blockIdx.x - gridDim.x, load_k = K, load_stage = STAGES - 1;
-    int rows_inside, columns_inside, a_inside, b_inside;
+    int load_tile = blockIdx.x - gridDim.x, load_k = K, load_stage = STAGES - 1;  // the step before the first
+    int rows_inside, columns_inside, a_inside, b_inside;  // rows of a copy from a_inside, b_inside on are zeros
     auto copy_next_step = [&] {  // where the next k-step comes from, how much of it is inside, and which stage it fills
         a_source += BK;
         b_source += size_t(BK) * N;
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         load_k += BK;
         load_stage = stage_after(load_stage);
     };
-    auto copy_part = [&](int part) {  // dose `part` of K_ATOMS of this thread's copies for that k-step
+    auto copy_part = [&](int part) {  // number `part` of K_ATOMS parts of this thread's copies for that k-step
         const int first = part * COPIES / K_ATOMS, end = (part + 1) * COPIES / K_ATOMS;
 #pragma unroll
         for (int i = first; i < end; ++i) {
@@ -161,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             ldmatrix_x4(a[k % 2][i - N_ATOMS / 2],
                         a_address[k % K_ATOMS] + stage * STAGE_BYTES + (i - N_ATOMS / 2) * 16 * BK * 2);
     };
-    auto load_fragments = [&](int k, int part) {  // dose `part` of LOAD_ROWS of the ldmatrix for k
+    auto load_fragments = [&](int k, int part) {  // number `part` of LOAD_ROWS parts of the ldmatrix for k
         const int first = part * FRAGMENTS / LOAD_ROWS, end = (part + 1) * FRAGMENTS / LOAD_ROWS;
 #pragma unroll
         for (int i = first; i < end; ++i) load_fragment(k, i);
@@ -191,8 +191,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     // [compute]
     // While a warp multiplies k, the fragments of k + 1 come from shared memory, and copies of the k-step STAGES - 1
-    // ahead are on their way from global memory. Both are issued in small doses between the rows of mma, so that no queue
-    // fills and holds the warp, and apart from each other: sm_90 pays for each change from one kind to the other.
+    // ahead are on their way from global memory. Both are issued a few at a time between rows of mma, so that no queue
+    // fills and holds the warp. The two kinds are kept apart: sm_90 loses time at each change from one to the other.
     auto multiply = [&](int k, bool copies) {
 #pragma unroll
         for (int m = 0; m < M_ATOMS; ++m) {

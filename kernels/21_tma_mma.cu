@@ -1,6 +1,6 @@
 // tma_mma: one thread moves whole tiles. TMA brings them into STAGES swizzled stages, and takes C away while the next
 // tile is computed; barriers count what has landed and who has read it, so no __syncthreads is left in the loop.
-// Since mma_multistage: TMA, mbarriers and a warp that only loads, instead of cp.async by all; mma.sync still computes.
+// Changed from mma_multistage: TMA, mbarriers and a warp that only loads, instead of cp.async; mma.sync still computes.
 // Tiles: block BM x BN x 64, warp WM x 64, mma 16 x 8 x 16. K and N in multiples of 8 (16-byte rows); sm_90a.
 
 #ifndef BM
@@ -19,7 +19,7 @@
 #define BUFFERS 4  // panels of C, 16 rows of 128 bytes, that a warp may have on their way out
 #endif
 #ifndef GROUP
-#define GROUP 8  // tiles that neighbouring blocks take go down GROUP rows of tiles before the next column
+#define GROUP 8  // blocks take tiles down a column of GROUP tiles, then down the column beside it
 #endif
 #ifndef HALF_OUTPUT
 #define HALF_OUTPUT 0
@@ -45,7 +45,7 @@ constexpr int PANEL_BYTES = BK * ROW_BYTES;
 constexpr int STAGE_BYTES = A_BYTES + BN / WN * PANEL_BYTES;
 constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8, K_ATOMS = BK / 16;
 constexpr int PANELS = WN / PANEL_COLS<Out>;      // of C beside each other in a warp's tile
-constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // ldmatrix.x4 for one k
+constexpr int FRAGMENTS = M_ATOMS + N_ATOMS / 2;  // a warp's ldmatrix.x4 for one k
 static_assert(BM % WM == 0 && BN % WN == 0 && WM % 32 == 0, "tiles must nest");
 static_assert(WARPS == 8, "two warpgroups compute");
 static_assert(M_ATOMS * PANELS % BUFFERS == 0, "every tile begins with the same panel");
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                  const __grid_constant__ TensorMap C_map, const Out* __restrict__ C, int M, int N, int K, float alpha,
                  float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     gemm_wgmma(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C, int M,
                int N, int K, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[1];
+    __shared__ __align__(8) unsigned long long barriers[1];
     const unsigned a_tile = shared_address(shared), b_tile = a_tile + A_BYTES;
     const unsigned full = shared_address(barriers);
     const int thread = threadIdx.x;

@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_wgmma_pipelined(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
                          int M, int N, int K, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
     const unsigned full = shared_address(barriers), empty = full + STAGES * 8;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;

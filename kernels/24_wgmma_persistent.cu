@@ -1,6 +1,6 @@
 // wgmma_persistent: one block a multiprocessor stays for the whole product and walks its tiles as one stream of
 // k-steps. Changed from wgmma_pipelined: the producer fills stages for the next tile while this one is stored, by
-// stmatrix and TMA (HELD=4: from registers, under the wgmma of the next one), and tiles and k-steps come in an order
+// stmatrix and TMA (HELD=4: the last panels while the next tile is computed), and tiles and k-steps come in an order
 // that suits L2. PINGPONG=1 (with BM=64): each consumer has tiles of its own, and they compute in turns.
 // Tiles: block BM x BN x 64, warpgroup and wgmma 64 x BN. K and N in multiples of 8 (16-byte rows); sm_90a.
 #ifndef BM
@@ -16,7 +16,7 @@
 #define BUFFERS 4  // panels of C that a warp may have on their way from shared memory
 #endif
 #ifndef GROUP
-#define GROUP 16  // tiles that neighbouring blocks take go down GROUP rows of tiles before the next column
+#define GROUP 16  // blocks take tiles down a column of GROUP tiles, then down the column beside it
 #endif
 #ifndef PINGPONG
 #define PINGPONG 0
@@ -94,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                           const __grid_constant__ TensorMap C_map, Out* __restrict__ C, int M, int N, int K,
                           float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES + CONSUMERS];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES + CONSUMERS];
     const unsigned stage0 = shared_address(shared);
     const unsigned full = shared_address(barriers), empty = full + STAGES * 8, turn = empty + STAGES * 8;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;
@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
         // [held]
         unsigned held[LATER > 0 ? LATER : 1][PANEL_WORDS];
-        int held_row = 0, held_col = N;  // nothing yet
+        int held_row = 0, held_col = N;  // nothing yet: outside of C
         auto store_held = [&](int panel) {
             if (held_col + panel * PANEL_COLS<Out> >= N) return;
             store_panel<Out>(C_map, held_row, held_col + panel * PANEL_COLS<Out>, held[panel], panel, staging);
@@ -203,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 start(k_step);
                 finish_last(k_step);
             }
-            if (PINGPONG) {  // the tensor cores are the other's now, and the next k_steps stages
+            if (PINGPONG) {  // the tensor cores are the other's now, and so are the next k_steps stages
                 barrier_arrive(turn + (warpgroup ^ 1) * 8);
                 my_turn ^= 1;
                 skip_other_tile();

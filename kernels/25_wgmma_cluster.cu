@@ -98,7 +98,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
                        const __grid_constant__ TensorMap C_map, Out* __restrict__ C, int M, int N, int K, float alpha,
                        float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
     const unsigned full = shared_address(barriers), empty = full + STAGES * 8;
     const int warpgroup = threadIdx.x / 128, thread = threadIdx.x % 128;
@@ -194,7 +194,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
 
         // [held]
         unsigned held[LATER > 0 ? LATER : 1][PANEL_WORDS];
-        int held_row = 0, held_col = N;  // nothing yet
+        int held_row = 0, held_col = N;  // nothing yet: outside of C
         auto store_held = [&](int panel) {
             if (held_col + panel * PANEL_COLS<Out> >= N) return;
             store_panel<Out>(C_map, held_row, held_col + panel * PANEL_COLS<Out>, held[panel], panel, staging);

@@ -1,5 +1,5 @@
 // wgmma_split: shapes that do not fill the GPU. Blocks share tiles: each computes a part of the k-steps, then adds up a
-// slice of the tile from everybody's sums, always in the same order. Since wgmma_persistent: SPLIT = 2, 4, 8 blocks of
+// slice of the tile from everybody's sums, in a fixed order. Changed from wgmma_persistent: SPLIT = 2, 4, 8 blocks of
 // a cluster share a tile through their shared memory (split-K); with SPLIT = 0 all k-steps of all tiles are one list,
 // dealt out equally to the blocks that fit the GPU; sums go through a workspace (stream-K). SPLIT = 1 shares nothing.
 // Tiles: block BM x BN x 64, warpgroup and wgmma 64 x BN. K and N in multiples of 8; sm_90a; one launch at a time.
@@ -16,7 +16,7 @@
 #define SPLIT 2
 #endif
 #ifndef A_BOX
-#define A_BOX 128  // rows of A in one copy: of a matrix with few rows, the copies below them are left out
+#define A_BOX 128  // rows of A in one copy; copies that would begin below the last row of A are left out
 #endif
 #ifndef BLOCKS
 #define BLOCKS 132  // multiprocessors
@@ -28,7 +28,7 @@
 #define CLUSTER_M 1  // tiles below each other whose blocks load parts of B for one another; with SPLIT of 0 or 1
 #endif
 #ifndef TOGETHER
-#define TOGETHER 1  // k-steps that are loaded together, rows of A by rows
+#define TOGETHER 1  // k-steps that are loaded together: a box of A for each of them, then the next box
 #endif
 #ifndef BF16_INPUT
 #define BF16_INPUT 0
@@ -91,14 +91,14 @@ struct Shares {
 // Where a block puts its sums of a tile that it shares, how it learns that the others have, and how it reads theirs.
 #if SPLIT > 1
 // The tile is cut into SPLIT slices of columns. A block finishes one, and sends its sums of the others to the blocks
-// that finish those, a place behind the stages for each sender: whole atoms, as the accumulators hold them.
+// that finish those. Each sender has a place of its own behind the stages, for atoms as the accumulators hold them.
 constexpr int SLICE_ATOMS = BN / 8 / SPLIT, WARP_SLICE_BYTES = SLICE_ATOMS * 512;
 constexpr int SLICE_BYTES = CONSUMER_WARPS * WARP_SLICE_BYTES;
 static_assert(SLICE_ATOMS % (PANEL_COLS<Out> / 8) == 0, "a slice is whole panels of C");
 #elif SPLIT == 0
 // A block shares at most two tiles: the one that it finishes for others, slot 0, and the one that it begins, slot 1.
 __device__ float workspace[BLOCKS * PER_SM][2][BM][BN];
-// Blocks that have put their sums there, then also those that have read; by the first block that shares the tile.
+// How many blocks have put their sums there, and have read them: one count a tile, at the first block that shares it.
 __device__ unsigned arrivals[BLOCKS * PER_SM];
 constexpr int IN_FLIGHT = 16;  // sums of others that a thread reads at once
 
@@ -129,7 +129,7 @@ __device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[AT
                      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                      : "r"(panel + r * 128 + (chunk ^ r % 8) * 16)
                      : "memory");
-        if (row + r < M && c < N) *reinterpret_cast<uint4*>(C + static_cast<long long>(row + r) * N + c) = v;
+        if (row + r < M && c < N) *reinterpret_cast<uint4*>(C + size_t(row + r) * N + c) = v;
     }
 }
 // [/rows]
@@ -144,7 +144,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
         gemm_wgmma_split(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
                          int M, int N, int K, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES + 1];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES + 1];
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -253,7 +253,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
     __syncwarp();
 #endif
     named_barrier(2, THREADS);
-    // With SPLIT the loading warps take no part: to have ended counts as to have arrived.
+    // With SPLIT the loading warps take no part: a warp that has ended counts as arrived.
     if (SPLIT > 1 || CLUSTER_M > 1) cluster_arrive();
     if (CLUSTER_M > 1) cluster_wait();
     wait_for_last_kernel();
@@ -369,8 +369,8 @@ __cluster_dims__(CLUSTER_M, 1, 1)
             while (load_acquire(arrived) < peers) continue;
         __syncwarp();
         named_barrier(1, CONSUMERS);
-        // A thread adds up four neighbours of a row over every second block, and its partner the others; the slice is a
-        // share of the rows inside of C.
+        // A thread adds up four neighbours of a row over every second block, its partner over the others. The
+        // slice is a share of the rows inside of C.
         const int row = row_of(tile), col = col_of(tile);
         const int fours = max(min(BM, M - row), 0) * (BN / 4), half = lane / 16;
         for (int at = fours * me / peers; at < fours * (me + 1) / peers; at += CONSUMERS / 2) {
@@ -390,7 +390,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
             if (!here || half == 1) continue;
             if (col + c >= N) continue;
             sum = make_float4(alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w);
-            Out* target = C + static_cast<long long>(row + r) * N + col + c;
+            Out* target = C + size_t(row + r) * N + col + c;
             if (beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
                 const float4 old = load4(target);
                 sum =
@@ -400,7 +400,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
         }
 
         __syncwarp();
-        named_barrier(1, CONSUMERS);  // the last one to have read leaves everything as it was
+        named_barrier(1, CONSUMERS);  // the last block to have read sets the count back to 0
         if (threadIdx.x == 0 && atomicAdd(arrived, 1) == 2 * peers - 1) atomicExch(arrived, 0);
     }
     // [/reduce]

@@ -1,5 +1,5 @@
 // wgmma_fp8: operands of 8 bits (e4m3): half the bytes, twice the products a clock. The tensor core adds them with few
-// bits; -DPROMOTE=128 moves the sums to fp32 registers every 128 of k. Since wgmma_cluster: B is given as (N, K), for
+// bits; -DPROMOTE=128 moves the sums to fp32 registers every 128 of k. Changed from wgmma_cluster: B is (N, K), because
 // wgmma transposes 16-bit operands only; so this file serves every type: e4m3, int8, tf32, bf16.
 // Tiles: CLUSTER blocks below each other share B; block 128 x BN x 128 bytes, warpgroup 64 x BN, wgmma 32 bytes of k.
 // One thread loads, two warpgroups compute. Rows of A, B and C in multiples of 16 bytes; sm_90a.
@@ -88,7 +88,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
                    const __grid_constant__ TensorMap C_map, const Out* __restrict__ C, int M, int N, int K, float alpha,
                    float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -14,7 +14,8 @@ from .gemm import Result, gemm, plan
 from .launch import launch
 from .machine import PEAKS, gpu, peak
 from .occupancy import occupancy
-from .rungs import RUNGS, Rung, Types, find
+from .rung import Rung, Types
+from .rungs import RUNGS, find
 from .settings import configuration
 from .source import diff, source
 

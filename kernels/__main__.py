@@ -9,7 +9,8 @@ from .arguments import architectures, macro, size
 from .build import build, check_arch
 from .errors import BuildError
 from .occupancy import LIMITS
-from .rungs import ARCHITECTURES, RUNGS, Rung, find
+from .rung import Rung
+from .rungs import ARCHITECTURES, RUNGS, find
 from .settings import configuration, format_macros, generation, settings
 from .source import source
 from .table import table

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .formats import decode
-from .rungs import Types
+from .rung import Types
 
 SPREAD = 6.0
 INPUT_ERROR = {"tf32": 2.0**-10}

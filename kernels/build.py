@@ -27,7 +27,8 @@ from .errors import BuildError, Diagnostic
 from .headers import include_folders, version_of
 from .nvrtc import compiler
 from .rereads import rereads
-from .rungs import FOLDER, RUNGS, Rung
+from .rung import FOLDER, Rung
+from .rungs import RUNGS
 
 # What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do.
 DEFAULT_ARCH = int(os.environ.get("GEMM_ARCH") or 80)

@@ -20,7 +20,8 @@ from .errors import UnsupportedGPU
 from .formats import encode
 from .gemm import arch_on_emulator, gemm
 from .machine import choose, gpu
-from .rungs import RUNGS, Rung, Types, find
+from .rung import Rung, Types
+from .rungs import RUNGS, find
 from .settings import searched
 from .table import table
 

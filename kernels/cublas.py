@@ -8,7 +8,7 @@ import numpy as np
 
 from .errors import UnsupportedGPU
 from .machine import gpu
-from .rungs import Types
+from .rung import Types
 
 # library_types.h, cudaDataType_t
 CUDA_TYPE = {"float32": 0, "tf32": 0, "float16": 2, "bfloat16": 14}

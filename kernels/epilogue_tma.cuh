@@ -50,7 +50,7 @@ __device__ __forceinline__ void finish_panel(unsigned (&words)[PANEL_WORDS], con
             for (int i = 0; i < 4; i += 2) {
                 const int r = row + lane / 4 + 4 * i, c = col + (panel * PANEL_ATOMS + n) * 8 + lane % 4 * 2;
                 if (r >= M || c >= N) continue;
-                const Out* old = C + static_cast<long long>(r) * N + c;
+                const Out* old = C + size_t(r) * N + c;
                 values[n][i] += beta * static_cast<float>(old[0]);
                 values[n][i + 1] += beta * static_cast<float>(old[1]);
             }

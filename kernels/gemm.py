@@ -15,7 +15,8 @@ from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
 from .machine import MACHINES, choose
-from .rungs import Rung, Types, find
+from .rung import Rung, Types
+from .rungs import find
 from .settings import Configuration, configuration
 
 LARGEST_INDEX = 2**31 - 1  # the kernels index with int

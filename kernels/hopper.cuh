@@ -70,7 +70,7 @@ __device__ __forceinline__ void named_barrier_arrive(int number, int threads) {
 // ---- TMA: one thread has a whole tile copied. The host has described the matrix and the tile (kernels/tensor_map.py);
 // x counts elements along the contiguous dimension, y rows. Outside of the matrix zeros come in and nothing goes out.
 
-struct alignas(128) TensorMap {  // a CUtensorMap: a kernel parameter, const __grid_constant__
+struct __align__(128) TensorMap {  // a CUtensorMap: a kernel parameter, const __grid_constant__
     unsigned char opaque[128];
 };
 

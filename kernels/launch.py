@@ -77,18 +77,52 @@ def launch(
     return None
 
 
-def prepare_on_gpu(build: Build, entry: str | None, grid, block, args, shared_bytes: int = 0):
-    """A function that launches this kernel on these CuPy arrays and returns at once: for timing."""
+def prepare_on_gpu(
+    build: Build, entry: str | None, grid, block, args, shared_bytes: int = 0, early: bool = False
+):
+    """A function that launches this kernel on these CuPy arrays and returns at once: for timing.
+
+    With `early`, a launch may begin while the kernel before it in the stream ends: for kernels that wait
+    for that one themselves (CUDA C++ Programming Guide, "Programmatic Dependent Launch").
+    """
     entry = entry or build.entry
     grid, block = _extent(grid, MAX_GRID, "grid"), _extent(block, MAX_BLOCK, "block")
     given = _arguments(build, entry, args)
     encoded = _encoded(given)
     kernel = _kernel(build, entry, shared_bytes)
+    if early:
+        launch_it = _early(kernel, grid, block, encoded, shared_bytes)
+    else:
 
-    def launch_it():
-        kernel(grid, block, encoded, shared_mem=shared_bytes)
+        def launch_it():
+            kernel(grid, block, encoded, shared_mem=shared_bytes)
 
     launch_it.given = given  # an array that only a tensor map names lives as long as the function
+    return launch_it
+
+
+def _early(kernel, grid, block, encoded: tuple, shared_bytes: int):
+    """A launch through the driver, with the attribute that CuPy has no word for."""
+    import cupy
+    from cuda.bindings import driver
+
+    values = [np.asarray(a.data.ptr if _on_gpu(a) else a) for a in encoded]
+    pointers = np.array([value.ctypes.data for value in values], np.uint64)
+    attribute, config = driver.CUlaunchAttribute(), driver.CUlaunchConfig()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes = shared_bytes
+    config.attrs, config.numAttrs = [attribute], 1
+    function = driver.CUfunction(kernel.kernel.ptr)
+
+    def launch_it(keep=values):
+        config.hStream = driver.CUstream(cupy.cuda.get_current_stream().ptr)
+        (status,) = driver.cuLaunchKernelEx(config, function, pointers.ctypes.data, 0)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"the driver refuses this launch: {status.name}")
+
     return launch_it
 
 

@@ -22,7 +22,9 @@ from pathlib import Path
 from .build import cache_folder, normal_arch, write_whole
 from .machine import gpu
 from .occupancy import LIMITS
-from .rungs import FOLDER, STATIC_RESERVE, Rung, Types, find
+from .rung import FOLDER, Rung, Types
+from .rungs import find
+from .shapes import STATIC_RESERVE
 
 FILE = FOLDER.parent / "results" / "settings.json"
 GENERATIONS = (75, 80, 86, 90, 100)  # the first architecture of each; 89 is of 86, 120 of 100

@@ -7,7 +7,8 @@ import itertools
 import re
 import textwrap
 
-from .rungs import Rung, find
+from .rung import Rung
+from .rungs import find
 
 MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
 COMMENT = re.compile(r"^(\s*// )")

@@ -16,7 +16,7 @@ from kernels.table import table
 # Parts of a recording, in order of what the pages need most: `measure.record.PARTS`.
 PARTS = (
     "search", "bench", "machine", "limits", "compare", "sanitize", "first-call", "torch",
-    "shared-clocks", "small-tiles",
+    "shared-clocks", "small-tiles", "variants",
 )  # fmt: skip
 
 
@@ -184,6 +184,13 @@ def run_machine(options) -> int:
 
 def run_small_tiles(options) -> int:
     from .small_tiles import record
+
+    print(record())
+    return 0
+
+
+def run_variants(options) -> int:
+    from .variants import record
 
     print(record())
     return 0
@@ -391,6 +398,7 @@ def arguments() -> argparse.ArgumentParser:
         ),
         ("shared-clocks", run_shared_clocks, "the clocks that a wavefront of shared memory takes"),
         ("small-tiles", run_small_tiles, "a kernel of small tiles with and without its swizzle"),
+        ("variants", run_variants, "settings that a page argues about, in turn in one run"),
         ("ablation", run_ablation, "warp_tiled with each of its ideas taken out"),
         ("readme", run_readme, "write kernels/README.md, the ladder at a glance"),
         ("emulator-speed", run_emulator_speed, "the emulator beside Numba's simulator, on a CPU"),

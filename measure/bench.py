@@ -9,13 +9,14 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import gpu, live
-from kernels.rungs import RUNGS, Types, find
+from kernels.rung import Types
+from kernels.rungs import RUNGS, find
 from kernels.settings import types_of
 from kernels.table import table
 
 from .progress import progress
 from .results import recorded
-from .row import time_rung
+from .row import extents, release, time_rung
 from .timing import SAMPLES
 
 SIZES = (4096,)
@@ -51,7 +52,7 @@ def bench(
     table says where and when.
     """
     names = [find(r).name for r in rungs or RUNGS]
-    if wrong := [size for size in sizes if min(_triple(size)) < 1]:
+    if wrong := [size for size in sizes if min(extents(size)) < 1]:
         raise ValueError(f"size {wrong[0]}: at least 1")
     if samples < 1:
         raise ValueError(f"samples {samples}: a median is of at least 1")
@@ -144,7 +145,7 @@ def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
         return [], f"{why}, and {error}"
     rows = []
     for size in sizes:
-        m, n, k = _triple(size)
+        m, n, k = extents(size)
         rows += [dict(r) for name in names for r in recording.select(name, m=m, n=n, k=k)]
     if not rows:
         there = sorted({r["m"] for r in recording.rows if r["rung"] in names})
@@ -157,7 +158,7 @@ def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
 
 def _live_rows(names: list[str], sizes, samples: int, defaults: bool) -> list[dict]:
     work = [
-        (find(name), _triple(size), setting)
+        (find(name), extents(size), setting)
         for size in sizes
         for name in names
         for setting in (
@@ -179,16 +180,6 @@ def _live_rows(names: list[str], sizes, samples: int, defaults: bool) -> list[di
                 )
         except (UnsupportedGPU, TimeoutError) as error:
             print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
-        _release()
+        release()
     progress(len(work), len(work))
     return rows
-
-
-def _triple(size) -> tuple[int, int, int]:
-    return (size, size, size) if isinstance(size, int) else tuple(size)
-
-
-def _release() -> None:
-    import cupy
-
-    cupy.get_default_memory_pool().free_all_blocks()

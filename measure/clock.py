@@ -1,18 +1,20 @@
-"""The clock that a kernel really ran at, and what it does when it runs for seconds.
+"""The clock that a kernel really ran at, what it does when it runs for seconds, and a gate for launches
+that are shorter than the processor takes to ask for them.
 
-The driver's own number lags and is read when the kernel has ended. So one sleeping warp
-(`cuda/clock.cu`) stands beside the kernel in a stream of its own and reads `clock64` over
-`globaltimer`. That run is one of its own, after the timed ones: the warp would take a place on one
-multiprocessor.
+The driver's own number lags and is read when the kernel has ended. So a mark (`cuda/clock.cu`) goes into the
+same stream before and after the launches that count: each multiprocessor's `clock64` and the GPU's
+`globaltimer`. Nothing stands beside the kernel, where it would take the place of a block.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +26,10 @@ from kernels.machine import clocks, gpu
 SOURCE = Path(__file__).with_name("cuda") / "clock.cu"
 BURST_MS = 20.0
 REST_S = 0.1
-SKIPPED, WATCHED = 0.2, 0.6  # of a burst, before and while the clock is read
+SKIPPED, WATCHED = 0.2, 0.6  # of a burst's launches: before, and between the marks
 QUEUED_MS = 50.0  # launches that are queued at a time in a long run
 LOOK_S = 0.25  # between two looks at the power
+MOST_SMS = 1024  # rows of a mark
 
 Launch = Callable[[], None]
 
@@ -49,12 +52,16 @@ def seen(launches: Sequence[Launch], ms: float, burst_ms: float = BURST_MS) -> f
 
     cupy.cuda.get_current_stream().synchronize()
     time.sleep(REST_S)
-    count = max(2, math.ceil(burst_ms / ms))
-    read = _watch(SKIPPED * count * ms, WATCHED * count * ms)
+    count = max(3, math.ceil(burst_ms / ms))
+    first = max(1, int(SKIPPED * count))
+    last = min(count - 1, first + max(1, int(WATCHED * count)))
+    marks = {}
     for number in range(count):
+        if number in (first, last):
+            marks[number] = mark()
         launches[number % len(launches)]()
     cupy.cuda.get_current_stream().synchronize()
-    return read()
+    return ghz(marks[first], marks[last])
 
 
 def sustain(launches: Sequence[Launch], ms: float, seconds: float = 2.0) -> Sustained:
@@ -74,46 +81,63 @@ def sustain(launches: Sequence[Launch], ms: float, seconds: float = 2.0) -> Sust
 
     watcher = threading.Thread(target=look)
     watcher.start()
-    read = _watch(500 * seconds, 400 * seconds)
     batch = max(1, math.ceil(QUEUED_MS / ms))
-    marks = [_mark()]
+    events, marks = [_event()], [mark()]
     start = time.perf_counter()
     while time.perf_counter() - start < seconds:
         for number in range(batch):
             launches[number % len(launches)]()
-        marks.append(_mark())
-        marks[-2].synchronize()  # one batch runs while the next is queued
+        events.append(_event())
+        marks.append(mark())
+        events[-2].synchronize()  # one batch runs while the next is queued
     stream.synchronize()
     took = time.perf_counter() - start
-    ghz = read()
     ended.set()
     watcher.join()
-    late = marks[len(marks) // 2 :] if len(marks) > 3 else marks
-    each = cupy.cuda.get_elapsed_time(late[0], late[-1]) / (batch * (len(late) - 1))
-    return Sustained(each, ghz, max(watts[len(watts) // 2 :], default=None), took)
+    half = len(events) // 2 if len(events) > 3 else 0
+    each = cupy.cuda.get_elapsed_time(events[half], events[-1]) / (batch * (len(events) - 1 - half))
+    return Sustained(
+        each, ghz(marks[half], marks[-1]), max(watts[len(watts) // 2 :], default=None), took
+    )
 
 
-def _watch(skip_ms: float, span_ms: float) -> Callable[[], float]:
-    """Starts the sleeping warp; what is returned waits for it and gives GHz."""
+def mark():
+    """Every multiprocessor's clocks and the nanoseconds, when the launches before have ended: a CuPy array of
+    (MOST_SMS, 2), zero where no block came.
+    """
     import cupy
 
-    passed = cupy.zeros((1, 2), np.int64)
-    arguments = [passed, np.int64(1e6 * skip_ms), np.int64(1e6 * span_ms)]
-    launch = prepare_on_gpu(build(SOURCE, arch=gpu().arch), "clock_seen", 1, 32, arguments)
-    cupy.cuda.get_current_stream().synchronize()
-    beside = cupy.cuda.Stream(non_blocking=True)
-    with beside:
-        launch()
-
-    def read() -> float:
-        beside.synchronize()
-        count, nanoseconds = passed.get()[0]
-        return round(float(count) / float(nanoseconds), 4)
-
-    return read
+    passed = cupy.zeros((MOST_SMS, 2), np.int64)
+    _kernel("clock_mark", gpu().sms)(passed)
+    return passed
 
 
-def _mark():
+def ghz(before, after) -> float:
+    """The frequency between two marks: the median of the multiprocessors that both marks came to."""
+    before, after = before.get(), after.get()
+    both = (before[:, 1] > 0) & (after[:, 1] > 0)
+    if not both.any():
+        raise RuntimeError("no multiprocessor was seen by both marks")
+    passed = (after - before)[both]
+    return round(statistics.median((passed[:, 0] / passed[:, 1]).tolist()), 4)
+
+
+def hold_back(microseconds: float) -> None:
+    """Holds the current stream for so long, while the launches that come next are queued."""
+    _kernel("hold_back", 1)(np.int64(1e3 * microseconds))
+
+
+@lru_cache
+def _built():
+    return build(SOURCE, arch=gpu().arch)
+
+
+def _kernel(entry: str, blocks: int) -> Callable:
+    """A function that launches this kernel of `cuda/clock.cu` on one argument."""
+    return lambda argument: prepare_on_gpu(_built(), entry, blocks, 32, [argument])()
+
+
+def _event():
     import cupy
 
     event = cupy.cuda.Event()

@@ -17,7 +17,8 @@ from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm
 from kernels.machine import gpu, live
-from kernels.rungs import RUNGS, Rung, find
+from kernels.rung import Rung
+from kernels.rungs import RUNGS, find
 from kernels.settings import BOOK_ARCH, configuration
 from kernels.table import table
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from kernels import cublas
-from kernels.rungs import Types
+from kernels.rung import Types
 
 from .timing import SAMPLES, Timing, cublas_launches, matrices, measure
 

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from emulator.text.parser import parse
 from emulator.text.program import Label
-from emulator.text.ptx import parse
 from kernels.build import build
-from kernels.rungs import RUNGS, Rung, find
+from kernels.rung import Rung
+from kernels.rungs import RUNGS, find
 
 ARCH = 80
 

@@ -27,7 +27,7 @@ from emulator import TensorMap
 from kernels.build import DEFAULT_ARCH, Build
 from kernels.gemm import plan
 from kernels.launch import prepare_on_gpu
-from kernels.rungs import Types
+from kernels.rung import Types
 
 from .provenance import load, store
 from .timing import matrices, measure, rung_launches

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kernels.rungs import FOLDER, RUNGS, Rung
+from kernels.rung import FOLDER, Rung
+from kernels.rungs import RUNGS
 
 from .results import Recording, recorded
 
@@ -22,8 +23,9 @@ rung computes `C = alpha * A @ B + beta * C`, and is compared with cuBLAS on the
 """
 FOOT = """
 `ptx.cuh` holds the PTX instructions that C++ has no name for, `epilogue.cuh` the last step of the tensor-core rungs. The Python
-files build, launch and check a rung: `rungs.py` is the ladder as a table, `build.py` compiles, `launch.py` and `gemm.py` run,
-`check.py` judges. From a shell:
+files build, launch and check a rung: `rungs.py` is the ladder as a table (`rung.py` says what a row means, `shapes.py` computes
+its threads, blocks and bytes), `build.py` compiles, `launch.py` and `gemm.py` run, `check.py` judges.
+[`HOPPER_NOTES.md`](HOPPER_NOTES.md) tells what was tried on Hopper's rungs, and what each trial gave. From a shell:
 
 ```
 python -m kernels check tiled --size 100x70x30   # right, on the emulator and on a GPU where there is one?
@@ -61,10 +63,15 @@ def _rows(rung: Rung, recording: Recording) -> list[str]:
         share = f"{row['ratio_to_cublas']:.0%}" if row["ratio_to_cublas"] else ""
         if not row["ratio_to_cublas"] and rival:
             rival = ""
-        rows.append((*before, f"{rival}{types}", f"{row['tflops']:.3g}", share))
+        rows.append((*before, f"{rival}{types}", _three_digits(row["tflops"]), share))
         before = ("", "", "")  # further types of the same rung
     rows = rows or [(*before, f"cuBLAS, {rung.types()}".replace("->", " to "), "not recorded", "")]
     return ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _three_digits(number: float) -> str:
+    """A number to three digits, as people write it: 0.498, 21.5, 1,350."""
+    return f"{float(f'{number:.3g}'):,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
 def write() -> Path:

@@ -19,15 +19,17 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import clocks, gpu
-from kernels.rungs import RUNGS, Rung, Types, find
+from kernels.rung import Rung, Types
+from kernels.rungs import RUNGS, find
 from kernels.settings import FILE, configuration, representative, types_of
 
 from .bench import CUBLAS_TYPES
+from .candidates import Candidate, compiled
 from .progress import progress
 from .provenance import FOLDER, describe, store
-from .row import time_rung
+from .row import extents, release, time_rung
 from .timing import METHOD, SAMPLES
-from .tune import Candidate, compiled, search, spaces, tasks
+from .tune import search, spaces, tasks
 
 SIZES = (1024, 2048, 4096, 8192)
 ORDER = (4096, 8192, 1024, 2048)  # what the pages show most comes first
@@ -54,7 +56,7 @@ def record(
     path = Path(file) if file else FOLDER / f"{here.slug}.json"
     machine = {**describe(), "clocks_before": clocks(), "power_limit_w": _power_limit()}
     work = [
-        (rung, _triple(size), choice)
+        (rung, extents(size), choice)
         for size in sizes
         for rung in map(find, rungs or RUNGS)
         if rung.exists and rung.runs_on(here.arch)
@@ -83,7 +85,7 @@ def record(
             print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
             continue
         finally:
-            _release()
+            release()
         store(path, METHOD, {**machine, "clocks_after": clocks()}, rows=_merge(path, [row]))
     progress(len(work), len(work))
     return path
@@ -205,16 +207,6 @@ def _power_limit() -> float | None:
     return float(limit) if limit else None
 
 
-def _triple(size) -> tuple[int, int, int]:
-    return (size, size, size) if isinstance(size, int) else tuple(size)
-
-
-def _release() -> None:
-    import cupy
-
-    cupy.get_default_memory_pool().free_all_blocks()
-
-
 def _part_machine(options) -> object:
     from .machine import record as measured
 
@@ -260,6 +252,7 @@ PARTS: Mapping[str, Callable] = {
     "torch": _part("with_torch"),
     "shared-clocks": _part("shared_clocks"),
     "small-tiles": _part("small_tiles"),
+    "variants": _part("variants"),
 }
 
 

@@ -13,7 +13,8 @@ from kernels.accuracy import accuracy
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
 from kernels.machine import gpu
-from kernels.rungs import Rung, Types, find
+from kernels.rung import Rung, Types
+from kernels.rungs import find
 
 from . import clock
 from .library import Library, timed
@@ -23,6 +24,18 @@ FEWEST_SAMPLES = 5  # of which a median is still taken, on a GPU that is slow
 COPY_SAMPLES = 7  # of the times with padding or a transposed copy
 
 Size = tuple[int, int, int]
+
+
+def extents(size: int | Size) -> Size:
+    """(M, N, K) of a size, which is the edge of square matrices or all three."""
+    return (size, size, size) if isinstance(size, int) else tuple(size)
+
+
+def release() -> None:
+    """Give the memory of one row's matrices back to the GPU, for a row of other sizes."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
 
 
 def time_rung(

@@ -14,7 +14,7 @@ import numpy as np
 import kernels
 from kernels.build import DEFAULT_ARCH
 from kernels.launch import prepare_on_gpu
-from kernels.rungs import Types
+from kernels.rung import Types
 
 from . import machine_code, ncu
 from .compare import WAVEFRONTS

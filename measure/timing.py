@@ -4,7 +4,8 @@ Device events around groups of launches, after a warm-up; random inputs, never z
 of matrices used in turn, together more than twice L2, so that no launch finds its inputs there; at
 least 20 samples, of which the median counts; competitors (a rung and cuBLAS) taking turns in the
 same run. A group is as many launches as fill a fifth of a
-millisecond, queued without waiting, so that launch overhead does not count.
+millisecond, queued without waiting. Where a launch is shorter than the processor takes to ask for it,
+the stream is held back until the whole group is queued, so that the processor's time does not count.
 
 Samples come in bursts of some tens of milliseconds with pauses between them. A tensor-core kernel
 that runs for longer takes an H100 to its power limit, and the clock, from 1.98 GHz down to 1.4:
@@ -27,24 +28,29 @@ from kernels.formats import encode
 from kernels.gemm import Plan
 from kernels.launch import prepare_on_gpu
 from kernels.machine import gpu
-from kernels.rungs import Types
+from kernels.rung import Types
+
+from .clock import hold_back
 
 SAMPLES = 25
 GROUP_MS = 0.2
 WARM_UP_MS = 10.0
 MOST_IN_A_GROUP, MOST_WARM_UPS = 200, 2000  # launches, however short
+SHORT_MS = 0.05  # a launch of less is queued before its group begins
+QUEUEING_US = 20.0  # that a launch takes to queue, at most
 BURST_MS = 20.0
 PAUSE_S = 0.1
 METHOD = (
-    "device events around groups of launches filling at least 0.2 ms, queued without waiting, in bursts of about 20 ms "
-    "after a pause of 0.1 s (too short for the power limit), each of one kernel alone, the first launch of a burst not "
-    "counted, 10 ms of warm-up before the first; uniform random inputs in [-1, 1), matrices rotated over more than "
+    "device events around groups of launches filling at least 0.2 ms, queued without waiting (launches under 0.05 ms: "
+    "the whole group queued before its first one begins), in bursts of about 20 ms after a pause of 0.1 s (too short "
+    "for the power limit), each of one kernel alone, the first launch of a burst not counted, 10 ms of warm-up before "
+    "the first; random inputs, normally distributed (int8: 42 times that, clipped), matrices rotated over more than "
     "twice L2, median of 25 samples; cuBLAS in the same run, once per size, types and layout, on the caller's sizes "
     "(never padded ones) in the rung's layout, and in its best layout where that is another; alpha 1, beta 0; "
     "allocation not timed; padding and transposed copies not in ms_median, but in ms_with_padding and "
     "ms_with_transpose; every rung at the configuration of results/settings.json for its size; clock_ghz from clock64 "
-    "over globaltimer, read by a sleeping warp beside a burst of its own; sustained columns: the last half of a run of "
-    "2 s without a pause, with its clock, and the highest power that nvidia-smi reported"
+    "over globaltimer of every multiprocessor, read between the launches of a burst of its own; sustained columns: "
+    "the last half of a run of 2 s without a pause, with its clock, and the highest power that nvidia-smi reported"
 )
 
 Launch = Callable[[], None]
@@ -98,6 +104,8 @@ def measure(
         launches[0]()  # the clock wakes up before the first event
         for sample in range(len(events[name]), len(events[name]) + count):
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
+            if round_ms[name] < SHORT_MS * repeats[name]:
+                hold_back(QUEUEING_US * (repeats[name] + 2))
             start.record()
             for i in range(repeats[name]):
                 launches[(sample * repeats[name] + i) % len(launches)]()
@@ -123,6 +131,7 @@ def _estimate(launches: Sequence[Launch], start, end) -> float:
     """Rough time of one launch in ms."""
     import cupy
 
+    hold_back(QUEUEING_US * 5)
     start.record()
     for launch in launches[:3]:
         launch()
@@ -134,7 +143,7 @@ def _estimate(launches: Sequence[Launch], start, end) -> float:
 def matrices(
     types: Types, shapes: Sequence[tuple[int, int]], sets: int | None = None, seed: int = 0
 ) -> list[tuple]:
-    """Sets of random (A, B, C) on the GPU, as many as exceed twice L2 together (at least 2)."""
+    """Sets of random (A, B, C) on the GPU, normally distributed, as many as exceed twice L2 together (at least 2)."""
     import cupy
 
     dtypes = (types.input_dtype, types.input_dtype, types.output_dtype)
@@ -147,11 +156,13 @@ def matrices(
         wanted = max(2, math.ceil(2 * gpu().l2_bytes / size) + 1)
         sets = max(1, min(wanted, int(0.4 * free / size)))
     rng = cupy.random.default_rng(seed)
+
+    def random(shape: tuple[int, int], name: str):
+        values = rng.standard_normal(shape, dtype=cupy.float32)
+        return encode((values / 3).clip(-1, 1) if name == "int8" else values, name)
+
     return [
-        tuple(
-            encode(2 * rng.random(shape, dtype=cupy.float32) - 1, name)
-            for shape, name in zip(shapes, formats, strict=True)
-        )
+        tuple(random(shape, name) for shape, name in zip(shapes, formats, strict=True))
         for _ in range(sets)
     ]
 
@@ -173,6 +184,7 @@ def rung_launches(how: Plan, sets: Sequence[tuple]) -> list[Launch]:
             how.block,
             how.arguments(A, B, C, 1.0, 0.0),
             how.shared_bytes,
+            how.rung.early,
         )
         for A, B, C in sets
     ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from book.cells import columns
 from kernels.build import WORD
-from kernels.rungs import RUNGS, Rung
+from kernels.rung import Rung
+from kernels.rungs import RUNGS
 
 HOPPER = "90a"
 DEFAULT = "80"

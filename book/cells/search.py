@@ -17,7 +17,8 @@ import measure
 from book.cells import columns
 from kernels.occupancy import occupancy
 from measure import provenance
-from measure.tune import Candidate, tune
+from measure.candidates import Candidate
+from measure.tune import tune
 
 H100_SMS = 132
 

@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 
 import figures
 from book.cells import columns
-from kernels.machine import peak
 from kernels.occupancy import LIMITS, REGISTERS
 from measure import machine
 from measure.provenance import load
@@ -145,9 +144,3 @@ def show_power(*loops: str, title: str = "") -> None:
             f"the SMs' clock in that loop, read inside of it; {long} after a rest"
         )
     columns.show({"": "", **heads, "W": HEADS["W"]}, lines, title, _caption())
-
-
-def data_sheet():
-    """The data-sheet limits of the GPU whose machine was recorded (of the book's first GPU without one)."""
-    found = machine.recorded()
-    return peak(found.gpu if found else "NVIDIA H200")

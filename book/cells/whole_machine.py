@@ -7,7 +7,7 @@ import kernels
 from book.cells import columns
 from kernels.check import random_inputs
 from kernels.gemm import gemm
-from kernels.rungs import FOLDER
+from kernels.rung import FOLDER
 from kernels.source import listing
 
 OPERATIONS = 4096  # per clock and multiprocessor: wgmma of 16-bit numbers

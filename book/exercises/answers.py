@@ -131,9 +131,6 @@ def resident_blocks(answer: Mapping[str, int]) -> list[str]:
     return mistakes
 
 
-OUT_TILE = (16, 8), (24, 1)  # the layout of the tile in memory
-
-
 def _offset(shape, stride, coordinate) -> int:
     """The offset of a coordinate in a layout; a number for a nested mode counts its first part fastest."""
     if isinstance(shape, int):

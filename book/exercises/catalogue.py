@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from . import answers, hopper, ramp
-from .cases import ceil_div, poisoned, product
-from .exercise import Case, Exercise, Goal, Need, Race
+from . import answers, functions, hopper, launches, ramp
+from .exercise import Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
+from .launches import last_drawn, products
 
 MEMORY = "Memory"
 MORE_WORK = "More work per thread"
@@ -21,227 +19,6 @@ ACROSS = "Sums across threads"
 CAPSTONE = "The capstone"
 HOPPER = "Hopper"
 PARTS = (MEMORY, MORE_WORK, COPIES, TENSOR_CORES, BANKS, EVERYTHING, ACROSS, CAPSTONE, HOPPER)
-
-
-def last_drawn(cases) -> tuple[Case, ...]:
-    """The same cases, the last one marked: its sizes are drawn anew each time."""
-    *fixed, last = cases
-    return (*fixed, replace(last, drawn=True))
-
-
-def products(sizes, tile, block, *, drawn=((1, 80), (1, 80), (65, 120)), step=1, **options):
-    """`cases` for a GEMM kernel: one launch per size, and one of a size drawn anew each time.
-
-    drawn: the least and the largest M, N and K of that one, each in units of `step`; None for no such launch.
-    """
-
-    def cases(rng):
-        more = drawn and (tuple(int(step * rng.integers(a, b + 1)) for a, b in drawn),)
-        made = tuple(product(rng, size, tile, block, **options) for size in (*sizes, *(more or ())))
-        return last_drawn(made) if more else made
-
-    return cases
-
-
-def mapping(
-    rng,
-    shape,
-    output,
-    rearrange,
-    grid,
-    block,
-    *,
-    dtype=np.float32,
-    extra=(),
-    label=None,
-    special="",
-):
-    """A launch that moves or scales its one input of this shape; `rearrange` gives the right output."""
-    x = rng.standard_normal(shape).astype(dtype)
-    expected = rearrange(x)
-    label = label or " x ".join(map(str, shape))
-    return Case(
-        label, (x, poisoned(output, dtype), *extra), 1, expected, grid, block, special=special
-    )
-
-
-def _scale_rows(rng):
-    alpha = np.float32(rng.uniform(1, 2))
-    return tuple(
-        mapping(
-            rng, (M, N), (M, N), lambda x: alpha * x, (1, M), (64,),
-            extra=(np.int32(M), np.int32(N), alpha), label=f"M={M}, N={N}",
-            special=f"N={N} is no multiple of 4" if N % 4 else "N ends within a step of the block" if N % 256 else "",
-        )
-        for M, N in (
-            (4, 512), (3, 300), (4, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
-        )
-    )  # fmt: skip
-
-
-def _chunks(columns):
-    """Launches for a kernel that reads a 32-row tile of halves back chunk by chunk."""
-
-    def cases(rng):
-        chunks = columns // 8
-        return tuple(
-            mapping(
-                rng, (32, columns), (chunks, 32, 8),
-                lambda x: np.ascontiguousarray(x.reshape(32, chunks, 8).swapaxes(0, 1)),
-                (1,), (32,), dtype=np.float16, label=f"one 32 x {columns} tile",
-            )
-        for _ in range(1))  # fmt: skip
-
-    return cases
-
-
-def _reverse(rng):
-    return tuple(
-        mapping(
-            rng, (blocks, 512), (blocks, 512), lambda x: np.ascontiguousarray(x[:, ::-1]), (blocks,), (128,),
-            label=f"{blocks} blocks of 512",
-        )
-        for blocks in (3, int(rng.integers(4, 12)))
-    )  # fmt: skip
-
-
-def _warp_meets(built, trace):
-    """Does the warp meet between its stores to shared memory and its first ldmatrix?"""
-    meets = False
-    for row in trace.instructions:
-        if row.opcode.startswith("bar"):
-            meets = True
-        elif row.shared_wavefronts and row.opcode.startswith("st"):
-            meets = False
-        elif row.opcode.startswith("ldmatrix"):
-            break
-    if meets:
-        return []
-    return [
-        "The lanes store the tiles, and ldmatrix reads what other lanes have stored, with no __syncwarp() between: only "
-        "that makes the stores of one lane visible to the others."
-    ]
-
-
-def _no_spare_room(built, trace):
-    """Does the tile take no more shared memory than its elements?"""
-    room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
-    return (
-        []
-        if room <= tile
-        else [
-            f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
-        ]
-    )
-
-
-def _row_sums(rng):
-    cases = []
-    tall, wide_ = (int(rng.integers(1, n)) for n in (4, 20))
-    for M, K in ((64, 16), (128, 48), (64, 176), (64, 512), (64 * tall, 16 * wide_)):
-        x = rng.standard_normal((M, K)).astype(np.float32)
-        wide = x.astype(float)
-        cases.append(
-            Case(
-                f"M={M}, K={K}", (x, poisoned((M,)), np.int32(K)), 1, wide.sum(1), (M // 64,), (64,),
-                tolerance=(K + 4) * 2.0**-23, scale=np.abs(wide).sum(1),
-                special="there are fewer tiles than stages" if K < 64 else "slots are used again",
-            )
-        )  # fmt: skip
-    return tuple(cases)
-
-
-def _transposes(rng):
-    return tuple(
-        mapping(
-            rng, (M, N), (N, M), lambda x: np.ascontiguousarray(x.T), (ceil_div(N, 32), ceil_div(M, 32)), (32, 8),
-            extra=(np.int32(M), np.int32(N)), label=f"{M} x {N}",
-            special="the tiles at the edges are not whole" if M % 32 or N % 32 else "",
-        )
-        for M, N in ((32, 32), (64, 96), (33, 70), (1, 65), tuple(map(int, rng.integers(1, 130, 2))))
-    )  # fmt: skip
-
-
-def _orders(rng):
-    def right(tiles_m, tiles_n, group=4):
-        visits = [
-            (m, n)
-            for top in range(0, tiles_m, group)
-            for n in range(tiles_n)
-            for m in range(top, min(top + group, tiles_m))
-        ]
-        order = np.empty((tiles_m, tiles_n), np.int32)
-        for block, place in enumerate(visits):
-            order[place] = block
-        return order
-
-    return tuple(
-        Case(
-            f"{m} x {n} tiles",
-            (poisoned((m, n), np.int32), np.int32(m), np.int32(n)),
-            0,
-            right(m, n),
-            (m * n,),
-            (32,),
-            special=f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
-            if m % 4
-            else "",
-        )
-        for m, n in (
-            (8, 6),
-            (10, 3),
-            (3, 5),
-            (1, 7),
-            (9, 1),
-            tuple(map(int, rng.integers(1, 20, 2))),
-        )
-    )
-
-
-def _epilogues(rng):
-    tried = (
-        ((32, 64, 8), (1.0, 0.0)),
-        ((33, 36, 5), (1.5, 0.0)),
-        ((40, 44, 7), (0.75, 1.5)),
-        ((17, 35, 4), (-1.0, 0.25)),
-        ((1, 2, 3), (2.0, 0.0)),
-        (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
-    )
-    return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
-
-
-def _rows_of_order(case):
-    m, n = case.expected.shape
-    return np.arange(m * n, dtype=np.int32).reshape(m, n)
-
-
-def _columns_of_order(case):
-    m, n = case.expected.shape
-    return np.arange(m * n, dtype=np.int32).reshape(n, m).T
-
-
-def _one_row_of_b(row):
-    """The product if all lanes of ldmatrix.trans point at this row of B, column 0: each 8x8 matrix repeats it."""
-
-    def guess(case):
-        B = case.product.B
-        return case.product.A @ np.tile(B[row, :8], (16, 2))
-
-    return guess
-
-
-def _tile_stride(operand):
-    """The product if fragments of this operand are loaded with the tile's stride, 16, from the right corners."""
-
-    def guess(case):
-        p = case.product
-        X = getattr(p, operand)
-        rows, cols = np.indices(X.shape)
-        corner = rows // 16 * 16 * X.shape[1] + cols // 16 * 16
-        read = X.ravel()[corner + rows % 16 * 16 + cols % 16]
-        return read @ p.B if operand == "A" else p.A @ read
-
-    return guess
 
 
 SIZES = ((64, 96, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
@@ -392,7 +169,7 @@ EXERCISES = (
         ),
         "The width of an access must divide its address: with `N = 301`, row 1 begins at byte 1204, and a float4 there "
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
-        cases=lambda rng: last_drawn(_scale_rows(rng)),
+        cases=lambda rng: last_drawn(launches.scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
     ),
     Exercise(
@@ -407,7 +184,7 @@ EXERCISES = (
         "The wait makes a thread's own copies visible to itself, the last one too, now that it leaves none under way; the "
         "barrier after it makes everyone's visible to all. The same barrier also proves that the buffer about to be filled, "
         "read in the turn before, has been read by all.",
-        cases=lambda rng: last_drawn(_reverse(rng)),
+        cases=lambda rng: last_drawn(launches.reverse(rng)),
         needs=(
             Need("bytes copied by cp.async", 6_144, "3 blocks of 512", "each tile arrives by cp.async"),
             Need("bytes read from shared memory", 6_144, "3 blocks of 512", "the output is read from the buffers"),
@@ -424,7 +201,7 @@ EXERCISES = (
         ),
         "When turn t begins, the copies of tile t are all that is in flight, so `cp_async_wait<0>()` waits for just them. "
         "The barrier makes them visible to all threads, and shows that the other buffer, read in the turn before, is free.",
-        cases=lambda rng: last_drawn(_row_sums(rng)),
+        cases=lambda rng: last_drawn(launches.row_sums(rng)),
         needs=(
             Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
             Need("bytes read from shared memory", 131_072, "M=64, K=512", "the sums are formed from the buffers"),
@@ -444,7 +221,7 @@ EXERCISES = (
         ),
         "When turn t waits, `t + STAGES - 1` groups have been committed, and the newest `STAGES - 2` may stay in flight. The "
         "barrier then shows the tile to all threads, and shows that slot `(t - 1) % STAGES`, filled next, has been read.",
-        cases=lambda rng: last_drawn(_row_sums(rng)),
+        cases=lambda rng: last_drawn(launches.row_sums(rng)),
         needs=(
             Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
             Need("bytes read from shared memory", 131_072, "M=64, K=512", "the sums are formed from the buffers"),
@@ -476,8 +253,8 @@ EXERCISES = (
             ),
         ),
         suspects={
-            "A is loaded with a stride of 16, the tile's, where its rows are K apart": _tile_stride("A"),
-            "B is loaded with a stride of 16, the tile's, where its rows are N apart": _tile_stride("B"),
+            "A is loaded with a stride of 16, the tile's, where its rows are K apart": launches.tile_stride("A"),
+            "B is loaded with a stride of 16, the tile's, where its rows are N apart": launches.tile_stride("B"),
         },
     ),
     Exercise(
@@ -527,9 +304,9 @@ EXERCISES = (
             Need("matrix multiplications of a warp", 2, "M=16, N=16, K=16", "two mma.m16n8k16 multiply"),
             Need("ldmatrix instructions", 2, "M=16, N=16, K=16", "ldmatrix loads A and B from shared memory"),
         ),
-        inspect=_warp_meets,
+        inspect=launches.warp_meets,
         suspects={
-            f"Every lane points at row {row} of B: each lane must point at a row of its own": _one_row_of_b(row)
+            f"Every lane points at row {row} of B: each lane must point at a row of its own": launches.one_row_of_b(row)
             for row in range(16)
         },
     ),
@@ -561,7 +338,7 @@ EXERCISES = (
         "A row of 64 halves is 128 bytes: all rows begin in bank 0. With 8 spare halves a row is 144 bytes, and each row "
         "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
         "the same banks again.",
-        cases=_chunks(64),
+        cases=launches.chunks(64),
         needs=(
             Need("bytes read from shared memory", 4_096, "one 32 x 64 tile", "the tile is read back from shared memory"),
         ),
@@ -577,12 +354,12 @@ EXERCISES = (
         ),
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
         "all four values, so `chunk ^ row / 2 % 4` puts a column's chunks in four different places.",
-        cases=_chunks(32),
+        cases=launches.chunks(32),
         needs=(
             Need("bytes read from shared memory", 2_048, "one 32 x 32 tile", "the tile is read back from shared memory"),
         ),
         goals=(Goal("shared_wavefronts", 32, "one 32 x 32 tile"),),
-        inspect=_no_spare_room,
+        inspect=launches.no_spare_room,
         outside="A chunk must stay in its row: place() must return 0 to 3 for every row, so only two bits of the row may "
         "be mixed in. `chunk ^ row` grows with the row.",
     ),
@@ -610,7 +387,7 @@ EXERCISES = (
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
         "bytes, so no alignment is lost.",
-        cases=lambda rng: last_drawn(_transposes(rng)),
+        cases=lambda rng: last_drawn(launches.transposes(rng)),
         goals=(Goal("shared_wavefronts", 64, "32 x 32"), Goal("global_sectors", 256, "32 x 32")),
     ),
     Exercise(
@@ -623,7 +400,7 @@ EXERCISES = (
         ),
         "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
         "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
-        cases=lambda rng: last_drawn(_epilogues(rng)),
+        cases=lambda rng: last_drawn(launches.epilogues(rng)),
         goals=(
             Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),
             Goal("global_requests", 738, "M=33, N=36, K=5, alpha=1.5, beta=0"),
@@ -639,10 +416,10 @@ EXERCISES = (
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
         "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, tiles would be visited twice or not at all.",
-        cases=lambda rng: last_drawn(_orders(rng)),
+        cases=lambda rng: last_drawn(launches.orders(rng)),
         suspects={
-            "This is row-major order: no bands": _rows_of_order,
-            "This is column-major order over the whole of C: no bands": _columns_of_order,
+            "This is row-major order: no bands": launches.rows_of_order,
+            "This is column-major order over the whole of C: no bands": launches.columns_of_order,
         },
     ),
     Exercise(
@@ -848,7 +625,7 @@ EXERCISES = (
         ),
         "The box is `(rows, row_bytes // matrix.itemsize)`, and the swizzle spans `row_bytes`. Address, extents and the "
         "distance between rows come from the array, so a part of a wider matrix needs nothing more.",
-        judge=hopper.encoded_map,
+        judge=functions.encoded_map,
         given="from emulator import TensorMap\n\n\ndef describe(matrix, rows, row_bytes):\n"
         "    # Your turn: the box, and the swizzle.\n"
         "    return TensorMap(matrix, box=(8, 16 // matrix.itemsize))\n",
@@ -942,7 +719,7 @@ EXERCISES = (
         "With 168 registers at launch and two consumers the three warpgroups have 3 x 168 = 504. The producer keeps 40, so 464 "
         "are left, which is 232 for each consumer. A consumer that wanted more would wait for ever, since nobody gives more "
         "back.",
-        judge=hopper.shared_registers,
+        judge=functions.shared_registers,
         given="def share(launched, consumers, producer):\n    # Your turn: registers of the producer, and of each consumer.\n"
         "    return launched, launched\n",
         answer="def share(launched, consumers, producer):\n    small = max(24, -(-producer // 8) * 8)\n"

@@ -7,7 +7,7 @@ import re
 from kernels.errors import Diagnostic
 from kernels.headers import include_folders
 from kernels.nvrtc import compiler
-from kernels.rungs import FOLDER as RUNG_FOLDER
+from kernels.rung import FOLDER as RUNG_FOLDER
 
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]+)[>\"]", re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|(\"(?:\\.|[^\"\\\n])*\")", re.DOTALL)

@@ -1,16 +1,20 @@
-// The clock of one multiprocessor while another kernel keeps the GPU busy: one warp sleeps beside it for `skip`
-// nanoseconds, then lets `span` of them pass. It needs no shared memory and hardly issues, so it fits beside any block.
-// passed[0][0] clocks went by in passed[0][1] nanoseconds: their ratio is the frequency.
+// What stands between the launches that are timed. Neither kernel runs beside them, where it would take their place.
 
 #include "rates.cuh"
 
-__device__ __forceinline__ void sleep_until(unsigned long long nanoseconds) {
-    while (now().nanoseconds < nanoseconds) __nanosleep(2000);
+// The clocks of every multiprocessor that one of the blocks comes to, and the nanoseconds of the whole GPU: row %smid of
+// `seen`. Between two such marks the difference of the one over the difference of the other is the frequency.
+extern "C" __global__ void __launch_bounds__(32) clock_mark(long long (*seen)[2]) {
+    if (threadIdx.x != 0) return;
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    const Stopwatch here = now();
+    seen[sm][0] = here.clocks;
+    seen[sm][1] = static_cast<long long>(here.nanoseconds);
 }
 
-extern "C" __global__ void __launch_bounds__(32) clock_seen(long long (*passed)[2], long long skip, long long span) {
-    sleep_until(now().nanoseconds + skip);
-    const Stopwatch start = now();
-    sleep_until(start.nanoseconds + span);
-    report(start, passed);
+// Holds the stream for so many nanoseconds: what is queued meanwhile then runs without waiting for the processor.
+extern "C" __global__ void __launch_bounds__(32) hold_back(long long nanoseconds) {
+    const unsigned long long end = now().nanoseconds + static_cast<unsigned long long>(nanoseconds);
+    while (now().nanoseconds < end) __nanosleep(500);
 }

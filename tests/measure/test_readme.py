@@ -4,7 +4,7 @@ import re
 
 from kernels import RUNGS
 from measure import recorded
-from measure.readme import README, SIZE, text
+from measure.readme import README, SIZE, _three_digits, text
 
 
 def test_the_page_is_true():
@@ -20,7 +20,7 @@ def test_every_rung_has_its_row_and_its_recorded_speed():
         assert f"| {rung.idea} |" in row
         assert (README.parent / re.search(r"\]\((.+?)\)", row)[1]).exists()
         if rows:
-            assert f"| {rows[0]['tflops']:.3g} |" in row
+            assert f"| {_three_digits(rows[0]['tflops'])} |" in row
 
 
 def test_another_recording_gives_another_page():
@@ -28,3 +28,12 @@ def test_another_recording_gives_another_page():
     faster = [{**row, "tflops": 2 * row["tflops"]} for row in recording.rows]
     other = type(recording)(**{**vars(recording), "rows": tuple(faster)})
     assert text(other) != text()
+
+
+def test_a_large_speed_is_written_without_an_exponent():
+    assert [_three_digits(x) for x in (0.4983, 21.52, 805.1, 1347.2)] == [
+        "0.498",
+        "21.5",
+        "805",
+        "1,350",
+    ]

@@ -22,7 +22,7 @@ class Gpu:
             monkeypatch.setattr(place, "gpu", lambda: here)
         monkeypatch.setattr(module, "describe", lambda: {"gpu": here.name})
         monkeypatch.setattr(module, "clocks", dict)
-        monkeypatch.setattr(module, "_release", lambda: None)
+        monkeypatch.setattr(module, "release", lambda: None)
         monkeypatch.setattr(module, "time_rung", self.row)
         monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(settings, "FILE", tmp_path / "settings.json")

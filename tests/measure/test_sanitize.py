@@ -18,7 +18,7 @@ def test_a_rung_as_it_is_has_nothing_to_be_found():
 
 def test_a_mistake_whose_source_has_changed_is_told(monkeypatch, tmp_path):
     mistake = MISTAKES[0]
-    monkeypatch.setattr("kernels.rungs.FOLDER", tmp_path)
+    monkeypatch.setattr("kernels.rung.FOLDER", tmp_path)
     (tmp_path / "03_tiled.cu").write_text("// another kernel\n")
     with pytest.raises(ValueError, match="no longer contains"):
         emulated(mistake.label)

@@ -8,7 +8,7 @@ import pytest
 
 from kernels import RUNGS, find, gpu, settings
 from kernels.build import Report
-from measure import tune
+from measure import candidates, tune
 from measure.timing import Timing
 
 module = __import__("sys").modules["measure.tune"]
@@ -42,7 +42,7 @@ def judged(report=None, macros=None, arch="80", rung="coarsened_1d"):
     build = SimpleNamespace(
         reports={rung.entry: report}, spills=report.spill_stores + report.spill_loads
     )
-    return module._judge(rung, rung.resolve(macros), build, arch)
+    return candidates._judge(rung, rung.resolve(macros), build, arch)
 
 
 def test_what_cannot_run_well_is_dropped_with_the_reason():
@@ -52,7 +52,9 @@ def test_what_cannot_run_well_is_dropped_with_the_reason():
     assert "no block fits: registers" in judged(Report(255)).dropped
     assert "4096 threads" in judged(Report(40), {"BM": 128, "BN": 128, "TM": 4}).dropped
     rung = find("coarsened_1d")
-    assert "does not compile: boo" in module._judge(rung, rung.resolve(), "boo\nhoo", "80").dropped
+    assert (
+        "does not compile: boo" in candidates._judge(rung, rung.resolve(), "boo\nhoo", "80").dropped
+    )
 
 
 @pytest.mark.skipif(gpu() is not None, reason="a GPU is here")

@@ -3,7 +3,7 @@
 import re
 
 from book.cells import trials
-from kernels.rungs import FOLDER
+from kernels.rung import FOLDER
 
 NOTES = (FOLDER / "HOPPER_NOTES.md").read_text()
 

@@ -9,7 +9,7 @@ import kernels
 from book.exercises import find, judge
 from book.exercises.cell import judge_answer
 from book.exercises.diagnose import explained
-from book.exercises.hopper import best_share
+from book.exercises.functions import best_share
 from tests.book.exercises.test_ramp import plain, with_edits
 
 GIVEN = {

@@ -1,16 +1,15 @@
-"""The bench for Hopper's rungs while they are being written: many variants of many kernels, checked
-and timed against cuBLAS in one run on a GPU that has no copy of this repository.
+"""The bench for Hopper's rungs while they are being written: checks many variants of many kernels and times them
+against cuBLAS in one run, on a GPU that has no copy of this repository.
 
-    python -m kernels.hopper_lab pack FOLDER JOBS.json     # here: compile; prints what ptxas says
+    python -m measure.hopper_pack FOLDER JOBS.json         # here: compile; prints what ptxas says
     python FOLDER/hopper_lab.py check FOLDER OUT           # there: right? (a hung kernel is killed)
     python FOLDER/hopper_lab.py time FOLDER OUT            # there: how fast, in bursts after a rest
     python FOLDER/hopper_lab.py sustain FOLDER OUT         # there: two seconds of each
     ncu ... python FOLDER/hopper_lab.py once FOLDER        # there: one launch of each, for a profiler
 
-JOBS.json is a list of {"rung": name, "macros": {...}, "check": [[M, N, K], ...], "time": [...],
-"sustain": [...]}; with "programmatic": true a launch may begin before the one before it has ended.
-Times are those of CUDA events around groups of launches; the clock is read by one warp that runs
-beside the kernel, in a burst that is not timed.
+This file is copied into FOLDER, and needs torch, `cuda.bindings` and what lies beside it there; `hopper_pack` says
+what a job is. `kernels/HOPPER_NOTES.md` tells what was found. Times are those of CUDA events around groups of
+launches; the clock is read by one warp that runs beside the kernel, in a burst that is not timed.
 """
 
 from __future__ import annotations
@@ -19,12 +18,10 @@ import ctypes
 import itertools
 import json
 import math
-import shutil
 import statistics
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,123 +33,9 @@ SAMPLES = 24
 SUSTAIN_S = 2.0
 PROBES = 16
 L2_BYTES = 60 << 20
-BYTES = {"float8_e4m3fn": 1, "int8": 1, "float16": 2, "bfloat16": 2, "tf32": 4, "float32": 4}
 TOLERANCE = {"float32": 2e-6, "float16": 6e-4, "bfloat16": 5e-3}  # of |C|: one rounding
 # Of (|A||B|)_ij, the sums' own: tf32 operands are rounded, 8-bit products lose bits in the tensor core.
 SUMS_TOLERANCE = {"tf32": 1e-3, "float8_e4m3fn": 1e-3}
-
-# One block spins on one multiprocessor and returns clocks and nanoseconds.
-CLOCK_PROBE = """
-extern "C" __global__ void clock_probe(long long* out) {
-    long long ns0, ns1;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns0) :: "memory");
-    long long c0 = clock64(), c1;
-    do { c1 = clock64(); } while (c1 - c0 < 150000);
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns1) :: "memory");
-    out[0] = c1 - c0;
-    out[1] = ns1 - ns0;
-}
-"""
-
-
-# ---- here
-
-
-def pack(folder: Path, jobs_file: Path) -> None:
-    """Compile every job to a cubin in `folder`, with all that a launch needs beside it."""
-    from .rungs import FOLDER, find
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.cubin"):
-        old.unlink()
-
-    for job in json.loads(jobs_file.read_text()):
-        check_rows(job, find(job["rung"]))
-
-    def compile_one(numbered):
-        index, job = numbered
-        rung = find(job["rung"])
-        values = rung.resolve(job.get("macros"))
-        rung.check_needs(values)
-        cubin = folder / f"{index:03d}.cubin"
-        flags = [f"-D{key}={value}" for key, value in values.items()]
-        source = FOLDER / job.get("source", rung.file)
-        done = subprocess.run(
-            ["nvcc", "-cubin", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-lineinfo",
-             "-Xptxas", "-v", *flags, *job.get("flags", ()), f"-I{FOLDER}", str(source), "-o", str(cubin)],
-            capture_output=True, text=True,
-        )  # fmt: skip
-        if done.returncode:
-            return index, job, None, done.stdout + done.stderr
-        _, block, shared = rung.geometry(values, 1, 1, 1)
-        types = rung.types(values)
-        ready = {
-            **job, "given": job.get("macros", {}), "macros": values, "cubin": cubin.name,
-            "entry": job.get("entry", rung.entry), "block": block, "shared": shared,
-            "inputs": types.inputs, "output": types.output, "b_major": rung.b_major,
-            "boxes": rung.boxes(**values) if rung.boxes else None,
-            "grids": {
-                "x".join(map(str, size)): rung.geometry(values, *size)[0]
-                for kind in ("check", "time", "sustain", "once") for size in job.get(kind, ())
-            },
-        }  # fmt: skip
-        return index, job, ready, done.stdout + done.stderr
-
-    jobs = []
-    with ThreadPoolExecutor(2) as pool:
-        for index, job, ready, log in pool.map(
-            compile_one, enumerate(json.loads(jobs_file.read_text()))
-        ):
-            name = f"{index:03d} {label(job)}"
-            if ready is None:
-                print(
-                    name,
-                    "DOES NOT COMPILE:",
-                    *(line[:300] for line in log.splitlines()[:8]),
-                    sep="\n  ",
-                )
-                continue
-            used = [line.split(":")[-1].strip() for line in log.splitlines() if "Used" in line]
-            spills = [
-                line
-                for line in log.splitlines()
-                if "spill" in line and " 0 bytes spill stores" not in line
-            ]
-            odd = [line[:200] for line in log.splitlines() if "C75" in line or "warning" in line]
-            print(name, *used, *spills, *odd)
-            jobs.append(ready)
-    (folder / "jobs.json").write_text(json.dumps(jobs))
-    (folder / "probe.cu").write_text(CLOCK_PROBE)
-    subprocess.run(
-        ["nvcc", "-cubin", "-arch=sm_90", str(folder / "probe.cu"), "-o", str(folder / "probe.cub")], check=True
-    )  # fmt: skip
-    here = Path(__file__).parent
-    described = here.parent / "emulator" / "machine" / "tensor_map.py"
-    for source, name in (
-        (here / "hopper_lab.py", "hopper_lab.py"),
-        (here / "tensor_map.py", "encoded_maps.py"),
-        (described, "tensor_map.py"),
-    ):
-        shutil.copy(source, folder / name)
-
-
-def check_rows(job: dict, rung) -> None:
-    """Refuse sizes whose rows TMA cannot copy."""
-    types = rung.types(rung.resolve(job.get("macros")))
-    if not rung.boxes:
-        return
-    for size in itertools.chain(
-        *(job.get(kind, ()) for kind in ("check", "time", "sustain", "once"))
-    ):
-        _, N, K = size
-        for matrix, name, extent in (("A", "K", K), ("B", "N", N))[
-            : 1 if rung.b_major == "K" else 2
-        ]:
-            if extent * (item := BYTES[types.inputs]) % 16:
-                raise ValueError(
-                    f"{label(job)}, {'x'.join(map(str, size))}: a row of {matrix} is {extent} elements of {item} bytes; "
-                    f"TMA copies rows of whole 16 bytes, so {name} must be a multiple of {16 // item}"
-                )
 
 
 def label(job: dict) -> str:
@@ -160,9 +43,6 @@ def label(job: dict) -> str:
     given = " ".join(f"{k}={v}" for k, v in (job.get("given") or job.get("macros") or {}).items())
     promotion = f" promotion={job['promotion']}" if "promotion" in job else ""
     return f"{job.get('name', job['rung'])} {given}{promotion}".strip()
-
-
-# ---- there
 
 
 class Gpu:
@@ -517,9 +397,8 @@ def worker(folder: Path, kind: str, first: int) -> None:
         print(json.dumps({"begin": index}), flush=True)
         try:
             found = check_one(gpu, job)
-        except (
-            Exception
-        ) as error:  # reported, and the context may be gone: the parent starts another
+        # Reported, and the context may be gone: the parent starts another.
+        except Exception as error:
             print(json.dumps({"end": index, "error": str(error)[:300]}), flush=True)
             return
         print(json.dumps({"end": index, **found}), flush=True)
@@ -606,9 +485,7 @@ def once(folder: Path) -> None:
 
 if __name__ == "__main__":
     command, folder, *rest = sys.argv[1:]
-    if command == "pack":
-        pack(Path(folder), Path(rest[0]))
-    elif command == "check":
+    if command == "check":
         check(Path(folder), Path(rest[0]))
     elif command == "worker":
         worker(Path(folder), "check", int(rest[0]))
