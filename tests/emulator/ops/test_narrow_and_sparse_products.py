@@ -6,6 +6,7 @@ Where an element lies among the registers is written down here lane by lane, fro
 
 import numpy as np
 import pytest
+from fragments_of_ptx import run
 from probed import load
 
 import emulator
@@ -335,3 +336,38 @@ def test_metadata_without_a_meaning_is_an_error():
 def test_what_there_is_not(form, k, selector, why):
     with pytest.raises(emulator.Unsupported, match=why):
         sparse_f16(0x4E4E4E4E, form, k, selector)
+
+
+@pytest.mark.parametrize(
+    ("unset", "stored", "found"),
+    [
+        ("none", "%d0", False),
+        ("%c0", "%d0", True),
+        ("%c0", "%d2", False),
+        ("%b1", "%d0", False),
+    ],
+)
+def test_what_nothing_has_set_is_followed(unset, stored, found):
+    """The metadata choose rows 0 and 1 of each four: those of %b0 in even lanes, and nothing of odd ones'."""
+    sets = {
+        "%a0": 0x3C003C00,
+        "%a1": 0x3C003C00,
+        "%b0": 0x3C003C00,
+        "%b1": 0x3C003C00,
+        "%e": 0x44444444,
+    }
+    lines = [
+        f"mov.b32 {name}, {value};" for name, value in sets.items() if name not in (unset, "%b1")
+    ]
+    lines += [f"mov.f32 %c{i}, 0f3F800000;" for i in range(4) if f"%c{i}" != unset]
+    guard = (
+        "@%p " if unset == "%b1" else ""
+    )  # lanes 1 and 3 of each four hold rows that are not chosen
+    text = f"""{{ .reg .b32 %a<2>, %b<2>, %e, %t; .reg .f32 %c<4>, %d<4>; .reg .pred %p;
+    and.b32 %t, %n, 1; setp.eq.u32 %p, %t, 0; {guard}mov.b32 %b1, 0x3C003C00; {" ".join(lines)}
+    mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%d0, %d1, %d2, %d3}}, {{%a0, %a1}}, {{%b0, %b1}},
+    {{%c0, %c1, %c2, %c3}}, %e, 0;
+    mov.b32 %out, {stored}; }}"""
+    hazards: list = []
+    run(text, {}, {"%out": "b32"}, threads=32, hazards=hazards)
+    assert hazards == (["uninitialised-register"] if found else [])
