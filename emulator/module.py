@@ -49,8 +49,9 @@ class Module:
         for variable in self.program.variables.values():
             for offset, width, symbol in variable.pointers:
                 target = self._variables.get(symbol.name)
-                if target is not None:  # addresses of functions stay 0
-                    address = (target.start + symbol.offset).to_bytes(8, "little")[:width]
+                start = target.start if target else self.program.address_of(symbol.name)
+                if start is not None:  # those of functions without a body stay 0
+                    address = (start + symbol.offset).to_bytes(8, "little")[:width]
                     data = self._variables[variable.name].bytes
                     data[offset : offset + width] = np.frombuffer(address, np.uint8)
 

@@ -128,9 +128,12 @@ class Binder:
         """(space, address in that space) of a variable."""
         found = self.names.symbols.get(operand.name)
         if found is None:
+            code = self.names.program.address_of(operand.name)
+            if code is not None:
+                return "code", code + operand.offset
             if self.names.is_function(operand.name):
                 raise self.unsupported(
-                    f"{operand.name} is a function, and functions have no address here"
+                    f"{operand.name} is an entry or has no body here, and so no address"
                 )
             raise self.error(f"undefined symbol {operand.name}")
         space, at = found

@@ -45,7 +45,7 @@ class Chunk:
         self.W = self.B * self.T // 32
         self.cluster = int(np.prod(launch.cluster))  # blocks of a cluster; they lie side by side
         self.rows, self.counting, self.sanitizer = launch.rows, launch.counting, None
-        self.regs: list[Value] = [0] * len(code.widths)
+        self.regs: list[Value] = [0 if width else False for width in code.widths]
         self.params = launch.params
         self.keep, self.active = 0, self.B * self.threads
         self.clock, self.changes, self.spun = 0, 0, False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emulator.errors import EmulatorError, Unsupported
 from emulator.machine.binder import Binder
+from emulator.machine.calls import selector_of
 from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
 from emulator.machine.pointers import find as find_pointers
@@ -50,20 +51,22 @@ def decode(
             touched.append((item, step, bind))
             if step is not None:
                 made.steps.append(bind.guarded(step) if item.guard else step)
-            (made.guarded if item.guard else made.plain).append(item.index)
+            if item.index >= 0:
+                (made.guarded if item.guard else made.plain).append(item.index)
             uses |= bind.uses & ~kills
             if not item.guard:
                 kills |= bind.defs & ~bind.partial
         if block.last is not None:
             instructions[block.last.index] = block.last
-            made.plain.append(block.last.index)
+            if block.last.index >= 0:
+                made.plain.append(block.last.index)
         if block.guard:
             slot = names.slot(block.guard[0])
             made.predicate = (slot, block.guard[1])
             uses |= (1 << slot) & ~kills
         if block.ends == "switch":
             bind = Binder(names, block.last)
-            made.selector = bind.integer(block.last.operands[0], "u32")
+            made.selector = selector_of(block.last, bind)
             uses |= bind.uses & ~kills
         blocks.append(made)
         flows.append((uses, kills))

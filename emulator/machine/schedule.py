@@ -159,11 +159,10 @@ def _switch(m: Chunk, block: CodeBlock, group: Group) -> dict[int, np.ndarray]:
 
 def _check_switch(m: Chunk, block: CodeBlock, holds: bool) -> None:
     if not holds:
-        m.fail(
-            ExecutionError,
-            "brx.idx: the index is past the end of its .branchtargets",
-            block.last,
-        )
+        text = "brx.idx: the index is past the end of its .branchtargets"
+        if "call" in block.last.parts:
+            text = "the address that is called is that of no function which this call may go to"
+        m.fail(ExecutionError, text, block.last)
 
 
 def _exit(m: Chunk, group: Group) -> None:

@@ -15,8 +15,10 @@ from emulator.text.program import (
     SPACES,
     Group,
     Instruction,
+    Negative,
     Not,
     Pair,
+    Part,
     Reg,
     Symbol,
     Vector,
@@ -61,8 +63,10 @@ def registers(operand) -> list[Reg]:
     match operand:
         case Reg():
             return [operand]
-        case Not(item):
+        case Not(item) | Part(item):
             return [item]
+        case Negative(item):
+            return registers(item)
         case Vector(items) | Group(items):
             return [found for item in items for found in registers(item)]
         case Pair(first, second):

@@ -9,7 +9,8 @@ and t = lane % 4, every shape but m8n8k4 f16 is made of 8-row tiles in which row
 `wmma` leaves its layout open. The one used here is what sm_75 and later do for 16x16x16, known from
 experiment: the fragments of the mma.m16n8 instructions that it is made of, and for f16 operands the
 registers beyond those repeat them. For m8n32k16 the same with A and B exchanged, so that it is
-consistent; what hardware does there is not documented. For f64 (8x8x4) they are those of mma.m8n8k4.
+consistent; what hardware does there is not documented. For f64 (8x8x4), and for operands of 4 bits or
+one, they are those of the mma.m8n8 of the same depth.
 """
 
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ GROUP, THREAD = LANE // 4, LANE % 4
 # Bits of one element, by PTX type.
 BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s8": 8, "u8": 8, "s32": 32,
-    "e4m3": 8, "e5m2": 8,
+    "e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "b1": 1,
 }  # fmt: skip
 
 
@@ -84,6 +85,12 @@ SHAPES = {
     (8, 8, 16, "s8"): ("s32",),
     (16, 8, 16, "s8"): ("s32",),
     (16, 8, 32, "s8"): ("s32",),
+    (8, 8, 32, "s4"): ("s32",),
+    (16, 8, 32, "s4"): ("s32",),
+    (16, 8, 64, "s4"): ("s32",),
+    (8, 8, 128, "b1"): ("s32",),
+    (16, 8, 128, "b1"): ("s32",),
+    (16, 8, 256, "b1"): ("s32",),
     (16, 8, 16, "e4m3"): ("f16", "f32"),
     (16, 8, 32, "e4m3"): ("f16", "f32"),
     (8, 8, 4, "f64"): ("f64",),
@@ -97,12 +104,31 @@ WMMA_SHAPES = {
     (m, n, 16, operand): accumulators
     for (m, n) in ((16, 16), (32, 8), (8, 32))
     for operand, accumulators in (("f16", ("f16", "f32")), ("bf16", ("f32",)), ("s8", ("s32",)))
-} | {(16, 16, 8, "tf32"): ("f32",), (8, 8, 4, "f64"): ("f64",)}
+} | {
+    (16, 16, 8, "tf32"): ("f32",),
+    (8, 8, 4, "f64"): ("f64",),
+    (8, 8, 32, "s4"): ("s32",),
+    (8, 8, 128, "b1"): ("s32",),
+}
+
+# (m, n, k) and operand type of every mma.sp.sync here -> accumulator types. PTX ISA 9.7.14.6.
+SPARSE_SHAPES = {
+    (16, 8, k, operand): accumulators
+    for operand, depths, accumulators in (
+        ("f16", (16, 32), ("f16", "f32")),
+        ("bf16", (16, 32), ("f32",)),
+        ("tf32", (8, 16), ("f32",)),
+        ("s8", (32, 64), ("s32",)),
+        ("s4", (64, 128), ("s32",)),
+        ("e4m3", (64,), ("f32",)),
+    )
+    for k in depths
+}
 
 
 def shape_key(m, n, k, a_type):
-    """The key of `SHAPES`: u8 and s8 have the same shapes, and e4m3 and e5m2."""
-    return (m, n, k, {"u8": "s8", "e5m2": "e4m3"}.get(a_type, a_type))
+    """The key of `SHAPES`: u8 and s8 have the same shapes, and u4 and s4, and e4m3 and e5m2."""
+    return (m, n, k, {"u8": "s8", "u4": "s4", "e5m2": "e4m3"}.get(a_type, a_type))
 
 
 @cache
@@ -156,6 +182,9 @@ def _quad_pair(role, layout):
     return _fragment(shape, bits, rows, cols, LANE % 16 // 4, matrices=4)
 
 
+_AS_MMA = {"f64", "s4", "u4", "b1"}  # wmma of these is mma.m8n8
+
+
 def _operand_elements(type):
     return 16 if type == "f16" else 0  # PTX ISA 9.7.14.4.1: always eight f16x2 registers
 
@@ -163,7 +192,7 @@ def _operand_elements(type):
 @cache
 def wmma_a(m, n, k, type):
     """Operand A of `wmma`, (m, k), the same for both layouts in memory."""
-    if type == "f64":
+    if type in _AS_MMA:
         return mma_a(m, k, type)
     if m == 8:
         turned = wmma_b(n, m, k, type)
@@ -175,7 +204,7 @@ def wmma_a(m, n, k, type):
 @cache
 def wmma_b(m, n, k, type):
     """Operand B of `wmma`, (k, n), the same for both layouts in memory."""
-    if type == "f64":
+    if type in _AS_MMA:
         return mma_b(n, k, type)
     if m == 8:
         turned = wmma_a(n, m, k, type)
@@ -187,7 +216,7 @@ def wmma_b(m, n, k, type):
 @cache
 def wmma_c(m, n, k, type):
     """Accumulator of `wmma`, (m, n)."""
-    if type == "f64":
+    if m == n == 8:
         return mma_c(m, n, type)
     if m == 8:
         turned = wmma_c(n, m, k, type)

@@ -14,7 +14,7 @@ import numpy as np
 from emulator.numbers import fragments, tensor_sums
 
 # Operands that may be multiplied with each other though their types differ.
-_MIXED = ({"s8", "u8"}, {"e4m3", "e5m2"})
+MIXED = ({"s8", "u8"}, {"s4", "u4"}, {"e4m3", "e5m2"})
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Product:
     """One shape of `mma.sync` or `wmma.mma`: D (m, n) = A (m, k) @ B (k, n) + C.
 
     arch: compute capability times ten, one of `tensor_sums.ARCHITECTURES`; how sums are rounded
-    depends on it. Raises ValueError for a combination that PTX does not have.
+    depends on it. bits: for b1 operands, how two bits make what is counted, `and` or `xor`.
+    Raises ValueError for a combination that PTX does not have.
     """
 
     m: int
@@ -37,15 +38,23 @@ class Product:
     wmma: bool = False
     satfinite: bool = False
     arch: int = 90
+    bits: str = ""
 
     def __post_init__(self):
         shapes = fragments.WMMA_SHAPES if self.wmma else fragments.SHAPES
         accumulators = shapes.get(fragments.shape_key(self.m, self.n, self.k, self.a_type), ())
         operands = {self.a_type, self.b_type}
-        mixed = len(operands) == 2 and operands not in _MIXED
+        mixed = len(operands) == 2 and operands not in MIXED
         if mixed or self.c_type not in accumulators or self.d_type not in accumulators:
             raise ValueError(f"no such product: {self.name}")
-        any_layout = self.wmma or (self.m, self.k, self.a_type) == (8, 4, "f16")
+        if (self.a_type == "b1") != bool(self.bits):
+            raise ValueError(
+                f"{self.name}: products of single bits, and no others, are .and.popc or .xor.popc"
+            )
+        if self.bits and self.satfinite:
+            raise ValueError(f"{self.name}: counts of bits are not saturated")
+        narrow = fragments.BITS[self.a_type] < 8
+        any_layout = (self.wmma and not narrow) or (self.m, self.k, self.a_type) == (8, 4, "f16")
         if not any_layout and (self.a_layout, self.b_layout) != ("row", "col"):
             raise ValueError(f"{self.name}: A is row-major and B column-major here")
 
@@ -91,7 +100,7 @@ class Product:
         matrices = [to_matrices(fragment, registers) for fragment, registers in parts]
         types = self.a_type, self.b_type, self.c_type, self.d_type
         kind = "wmma" if self.wmma else "mma"
-        d = tensor_sums.product(*matrices, *types, kind, self.arch, self.satfinite)
+        d = tensor_sums.product(*matrices, *types, kind, self.arch, self.satfinite, self.bits)
         return to_registers(self.d, d)
 
 
@@ -100,12 +109,20 @@ def to_matrices(fragment, registers):
     gather = _tables(fragment)[0]
     registers = np.ascontiguousarray(registers)
     warps = registers.shape[1]
-    count = registers.shape[0] * 32
-    per = fragment.elements * 32 // count
-    storage = np.dtype(f"u{registers.itemsize // per}")
-    lanes = np.ascontiguousarray(registers.transpose(1, 0, 2)).view(storage)
+    lanes = np.ascontiguousarray(registers.transpose(1, 0, 2))
+    if fragment.bits < 8:
+        lanes = _separated(lanes, fragment.bits)
+    else:
+        per = fragment.elements // registers.shape[0]
+        lanes = lanes.view(np.dtype(f"u{registers.itemsize // per}"))
     matrices = lanes.reshape(warps, -1).take(gather, axis=1)
     return matrices.reshape(warps, *_shape(fragment))
+
+
+def _separated(words, bits):
+    """The 4-bit or 1-bit elements of each 32-bit word, low bits first, a byte each."""
+    places = np.arange(0, 32, bits, dtype=np.uint32)
+    return ((words[..., None] >> places) & np.uint32((1 << bits) - 1)).astype(np.uint8)
 
 
 def to_registers(fragment, matrices):

@@ -83,17 +83,18 @@ def rule(kind, k, a_type, d_type, arch=90):
     return Rule(bits, terms, result, measured=measured)
 
 
-def product(a, b, c, a_type, b_type, c_type, d_type, kind="mma", arch=90, satfinite=False):
+def product(a, b, c, a_type, b_type, c_type, d_type, kind="mma", arch=90, satfinite=False, bits=""):
     """Bits of D = A @ B + C as one instruction leaves them, (..., m, n) of d_type's storage.
 
     a: (..., m, k), b: (..., k, n), c: (..., m, n), unsigned bits of one element each; tf32 operands
-    are float32 bits whose low 13 are ignored. `satfinite` clamps s32 sums.
+    are float32 bits whose low 13 are ignored; elements of 4 bits or one have a byte each. `satfinite`
+    clamps s32 sums. bits: `and` or `xor`, of b1 operands.
     """
     lead = c.shape[:-2]
     a, b, c = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, c))
     with np.errstate(all="ignore"):
         if d_type == "s32":
-            d = _integer(a, b, c, a_type, b_type, satfinite)
+            d = _integer(a, b, c, a_type, b_type, satfinite, bits)
         elif a_type == "f64":
             d = _double(a, b, c)
         elif (kind, a_type, a.shape[-2:]) == ("mma", "f16", (8, 4)) and arch >= 80:
@@ -110,14 +111,22 @@ def product(a, b, c, a_type, b_type, c_type, d_type, kind="mma", arch=90, satfin
 # --- Exact and ordinary arithmetic ----------------------------------------------------------------
 
 
-def _integer(a, b, c, a_type, b_type, satfinite):
-    signed = {"s8": np.int8, "u8": np.uint8}
-    a, b = a.view(signed[a_type]), b.view(signed[b_type])
-    products = a.astype(np.float32) @ b.astype(np.float32)  # below 2**24, so exact
+def _integer(a, b, c, a_type, b_type, satfinite, bits):
+    a, b = _whole(a, a_type), _whole(b, b_type)
+    products = a @ b  # below 2**24, so exact
+    if bits == "xor":
+        products = a.sum(axis=-1, keepdims=True) + b.sum(axis=-2, keepdims=True) - 2 * products
     sums = products.astype(np.int64) + c.view(np.int32)
     if satfinite:
         sums = np.clip(sums, -(2**31), 2**31 - 1)
     return sums.astype(np.uint32)
+
+
+def _whole(x, type):
+    """Elements of an integer type as float32."""
+    if type == "s4":
+        x = (x ^ np.uint8(8)).view(np.int8) - np.int8(8)
+    return x.view(np.int8 if type[0] == "s" else np.uint8).astype(np.float32)
 
 
 def _double(a, b, c):

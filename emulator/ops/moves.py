@@ -33,6 +33,24 @@ def mov(ins, bind):
     return bind.pure(destination, lambda value: value, bind.integer(source, f"u{8 * width}"))
 
 
+def _mov_vector(ins, bind):
+    """mov.v2, mov.v4: vector registers, or as many in braces, element by element."""
+    lanes, kind = int(ins.parts[1][1]), ins.parts[-1]
+    both = [op.items if isinstance(op, Vector) else () for op in ins.operands]
+    if any(len(items) != lanes for items in both):
+        raise bind.error(f"{lanes} registers expected on both sides")
+    width = WIDTHS[kind]
+    gets = [bind.integer(item, f"u{8 * width}") if isinstance(item, Imm) else bind.value(item, width)
+            for item in both[1]]  # fmt: skip
+    puts = [bind.put(item) for item in both[0]]
+
+    def step(m, mask):
+        for put, value in zip(puts, [get(m) for get in gets], strict=True):
+            put(m, value, mask)
+
+    return step
+
+
 def _pack(bind, destination, items, width: int):
     part = width // len(items)
     if part not in UNSIGNED:
@@ -117,7 +135,10 @@ def createpolicy(ins, bind):
 
 
 OPCODES = {
-    "mov": {f"pred|{HELD}|f16x2|bf16x2!": Row(mov, (2,))},
+    "mov": {
+        f"pred|{HELD}|f16x2|bf16x2!": Row(mov, (2,)),
+        f"v2|v4! {HELD}!": Row(_mov_vector, (2,)),
+    },
     "cvta": {f"to {SPACE} u32|u64!": Row(cvta, (2,))},
     "isspacep": {f"{SPACE}!": Row(isspacep, (2,))},
     "createpolicy": {

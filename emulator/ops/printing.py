@@ -17,7 +17,8 @@ _CONVERSION = re.compile(r"%([-+ #0]*)(\d*|\*)(?:\.(\d+))?(hh|h|ll|l|z|j|t)?([di
 
 def vprintf(ins, bind):
     """Operands: the .param variables that hold the format's and the arguments' generic addresses."""
-    pointers = [bind.address(Address(Symbol(operand.name)), "local") for operand in ins.operands]
+    places = (op if isinstance(op, Address) else Address(Symbol(op.name)) for op in ins.operands)
+    pointers = [bind.address(place, "local") for place in places]
 
     def step(m, mask):
         whole = np.dtype(np.uint64)

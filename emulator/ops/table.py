@@ -9,6 +9,7 @@ from emulator.ops import (
     barriers,
     bits,
     bulk,
+    calls,
     cluster,
     control,
     copies,
@@ -21,6 +22,7 @@ from emulator.ops import (
     registers,
     select,
     tensor,
+    video,
     warp,
     wgmma,
 )
@@ -49,6 +51,11 @@ FAMILIES = (
         "f16, bf16 and pairs of them, f32 and pairs, f64; all roundings, ftz, sat, relu; cvt among all "
         "integers and f16, bf16, tf32, f32, f64; e4m3x2, e5m2x2; cvt.pack",
     ),
+    Family(
+        "video",
+        video.OPCODES,
+        "parts of 8 and 16 bits of each operand; sat, a second operation, merging; two and four at a time",
+    ),
     Family("comparison, selection", select.OPCODES, "both destinations; with and, or, xor"),
     Family(
         "movement",
@@ -69,7 +76,7 @@ FAMILIES = (
     Family(
         "tensor cores",
         tensor.OPCODES,
-        "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8",
+        "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8, s4, u4, b1; mma.sp",
     ),
     Family(
         "warpgroup",
@@ -88,11 +95,15 @@ FAMILIES = (
         cluster.OPCODES,
         "ld, st, atom and red too; barrier.cluster, st.async, red.async",
     ),
-    Family("control", control.OPCODES, "calls are inlined; device-side assert"),
+    Family(
+        "control",
+        control.OPCODES,
+        "calls of functions and of addresses, recursive ones too; device-side assert",
+    ),
     Family("output", printing.OPCODES, "what printf calls"),
 )
 
-OPCODES: Table = merged(*(family.opcodes for family in FAMILIES))
+OPCODES: Table = merged(*(family.opcodes for family in FAMILIES), calls.OPCODES)
 
 
 def coverage() -> str:

@@ -1,4 +1,4 @@
-"""Warp-level matrix instructions: ldmatrix, stmatrix, movmatrix, mma and wmma (PTX ISA 9.7.14).
+"""Warp-level matrix instructions: ldmatrix, stmatrix, movmatrix, mma, mma.sp and wmma (PTX ISA 9.7.14).
 
 How memory traffic is counted. `ldmatrix` and `stmatrix` read or write 16 bytes for each row. A
 `wmma.load` of f16 or bf16 operands from shared memory counts as the `ldmatrix` instructions that
@@ -13,19 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emulator.errors import BarrierDivergence
+from emulator.errors import BarrierDivergence, ExecutionError
 from emulator.machine.access import deliver, fetch, resolve, space_of, watch_global
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
+from emulator.numbers.sparse import SparseProduct
 from emulator.numbers.tensor import Product, transpose_8x8
 from emulator.numbers.tensor_sums import ARCHITECTURES
 from emulator.ops.forms import SHARED
-from emulator.text.program import Vector
+from emulator.text.program import Imm, Vector
 from emulator.text.rows import Row
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _ROW = np.dtype(np.complex128)  # 16 bytes moved as one element, bits untouched
-_TYPES = {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "e4m3", "e5m2"}
+_TYPES = {
+    "f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "e4m3", "e5m2", "s4", "u4", "b1",
+}  # fmt: skip
+_NARROW = {
+    "s4": 8,
+    "u4": 8,
+    "b1": 32,
+}  # elements of a 32-bit word, which is what is addressed of them
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
 
 
@@ -194,14 +202,65 @@ def mma_product(ins, bind) -> Product:
         d, a, b, c = types
         return Product(
             *_shape(ins, bind), a, b, c, d, *layouts,
-            satfinite="satfinite" in ins, arch=_architecture(bind),
+            satfinite="satfinite" in ins, arch=_architecture(bind), bits=_of_bits(ins),
         )  # fmt: skip
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
 
 
+def _of_bits(ins) -> str:
+    return next((part for part in ins.parts if part in ("and", "or", "xor")), "")
+
+
 def mma(ins, bind):
     return _product_step(ins, bind, mma_product(ins, bind))
+
+
+def is_sparse(ins) -> bool:
+    return ins.parts[1].startswith("sp")
+
+
+def sparse_product(ins, bind) -> SparseProduct:
+    """PTX ISA 9.7.14.6.3: mma.sp{::ordered_metadata}.sync.aligned..., with metadata e and a selector f."""
+    types = [part for part in ins.parts if part in _TYPES]
+    layouts = [part for part in ins.parts if part in ("row", "col")]
+    if not isinstance(ins.operands[5], Imm):
+        raise bind.error("the sparsity selector is a constant")
+    try:
+        d, a, b, c = types
+        return SparseProduct(
+            *_shape(ins, bind), a, b, c, d, *layouts,
+            satfinite="satfinite" in ins, arch=_architecture(bind),
+            selector=bind.constant(ins.operands[5], 4), ordered=ins.parts[1] != "sp",
+        )  # fmt: skip
+    except ValueError as problem:
+        raise bind.unsupported(str(problem)) from problem
+
+
+def _sparse_mma(ins, bind):
+    product = sparse_product(ins, bind)
+    parts = (product.d, product.a, product.b, product.c)
+    for operand, fragment in zip(ins.operands, parts, strict=False):
+        if len(_items(operand)) != fragment.registers:
+            raise bind.error(f"{fragment.registers} registers expected in {operand}")
+    put = bind.put_lanes(_items(ins.operands[0]))
+    a, b, c, e = (bind.lanes(_items(operand), np.uint32) for operand in ins.operands[1:5])
+
+    def step(m, mask):
+        _all_lanes(m, mask, ins)
+        metadata = e(m)
+        wrong = product.invalid(product.chunks(metadata[0]))
+        wrong &= m.lanes_of(mask).reshape(m.W, 32)[:, :1, None]
+        if wrong.any():
+            warp, row, chunk = np.argwhere(wrong)[0].tolist()
+            bits = int(product.chunks(metadata[0])[warp, row, chunk])
+            block, thread = divmod(32 * warp, m.T)
+            form = ".".join(ins.parts[:2])
+            text = f"the metadata of row {row}, chunk {chunk} are 0b{bits:04b}, to which {form} gives no meaning"
+            m.fail(ExecutionError, text, ins, block, thread)
+        put(m, product(a(m), b(m), c(m), metadata), mask)
+
+    return step
 
 
 # --- wmma
@@ -296,6 +355,11 @@ def _wmma_fragment(ins, bind, which: str):
     if which in "ab":
         if fragments.shape_key(m, n, k, type) not in fragments.WMMA_SHAPES:
             raise bind.unsupported()
+        if type in _NARROW:
+            if layout != ("row" if which == "a" else "col"):
+                raise bind.unsupported("A is row-major and B column-major here")
+            words = fragments.mma_a if which == "a" else fragments.mma_b
+            return words(8, k // _NARROW[type], "tf32"), layout
         make = fragments.wmma_a if which == "a" else fragments.wmma_b
     else:
         accumulators = {a for s, a in fragments.WMMA_SHAPES.items() if s[:3] == (m, n, k)}
@@ -349,9 +413,21 @@ def _wmma_load(ins, bind):
 def _stride(ins, bind, fragment, layout: str, position: int):
     """get(m) -> elements between rows (row-major) or columns; the matrix's own width by default."""
     if len(ins.operands) > position:
-        return bind.integer(ins.operands[position], "u32")
+        get, per = bind.integer(ins.operands[position], "u32"), _NARROW.get(ins.parts[-1], 1)
+        return get if per == 1 else lambda m: _in_words(m, get(m), per, ins)
     width = fragment.shape[1] if layout == "row" else fragment.shape[0]
     return lambda m: width
+
+
+def _in_words(m, stride, per: int, ins) -> int:
+    """A stride in elements of less than a byte, in 32-bit words."""
+    lanes = np.unique(m.addresses(stride))
+    if len(lanes) > 1:
+        m.fail(ValueError, "the stride of a wmma access differs between threads", ins)
+    words, rest = divmod(int(lanes[0]), per)
+    if rest:
+        m.fail(ValueError, f"the stride of this wmma access is a multiple of {per} elements", ins)
+    return words
 
 
 def _read_runs(m, ins, space: str, first, mask, tile: _Tile) -> np.ndarray:
@@ -420,7 +496,7 @@ def wmma_product(ins, bind) -> Product:
         d, a, b, c = types
         return Product(
             *_shape(ins, bind), a, b, c, d, *layouts, wmma=True,
-            satfinite="satfinite" in ins, arch=_architecture(bind),
+            satfinite="satfinite" in ins, arch=_architecture(bind), bits=_of_bits(ins),
         )  # fmt: skip
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
@@ -434,6 +510,7 @@ _SHAPES = (
     "m8n8k4|m8n8k16|m8n8k32|m8n8k128|m16n8k4|m16n8k8|m16n8k16|m16n8k32|m16n8k64|m16n8k128|m16n8k256|"
     "m16n16k16|m32n8k16|m8n32k16|m16n16k8"
 )
+_SPARSE_SHAPES = "m16n8k8|m16n8k16|m16n8k32|m16n8k64|m16n8k128"
 _OF = "|".join(sorted(_TYPES))
 _PLACED = f"sync aligned row|col! {_SHAPES}! global|{SHARED} {_OF}!"
 _MATRICES = f"sync! aligned! m8n8|m16n8|m16n16|m8n16! x1|x2|x4 trans {SHARED} b16|b8!"
@@ -447,10 +524,17 @@ OPCODES = {
     "ldmatrix": {_MATRICES: _together(ldmatrix, 2)},
     "stmatrix": {_MATRICES: _together(stmatrix, 2)},
     "movmatrix": {"sync! aligned! m8n8! trans! b16!": _together(movmatrix, 2)},
-    "mma": {f"sync! aligned! {_SHAPES}! row|col* satfinite {_OF}*!": _together(mma, 4)},
+    "mma": {
+        f"sync! aligned! {_SHAPES}! row|col* satfinite {_OF}*!": _together(mma, 4),
+        f"sync! aligned! {_SHAPES}! row|col* b1|s32*! xor|and! popc!": _together(mma, 4),
+        f"sp|sp::ordered_metadata! sync! aligned! {_SPARSE_SHAPES}! row|col* satfinite {_OF}*!": _together(
+            _sparse_mma, 6
+        ),
+    },
     "wmma": {
         f"load! a|b|c! {_PLACED}": _together(_wmma_load, 2, 3),
         f"store! d! {_PLACED}": _together(_wmma_store, 2, 3),
         f"mma! sync aligned row|col* {_SHAPES}! rn satfinite {_OF}*!": _together(_wmma_mma, 4),
+        "mma! xor|and! popc! sync aligned row|col* m8n8k128! b1|s32*!": _together(_wmma_mma, 4),
     },
 }

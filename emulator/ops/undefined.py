@@ -21,7 +21,7 @@ from emulator.machine.memory import Rows
 from emulator.machine.unwritten import Touch, registers
 from emulator.machine.values import SIGNED, UNSIGNED, Value, merge, raw
 from emulator.numbers.tensor import to_matrices, to_registers
-from emulator.ops.tensor import mma_product, wmma_product
+from emulator.ops.tensor import is_sparse, mma_product, sparse_product, wmma_product
 from emulator.ops.warp import source_lane
 from emulator.text.program import WIDTHS, Imm, Not, Pair, Reg, Vector
 from emulator.text.rows import row_of
@@ -418,6 +418,8 @@ def _product(s: Operands):
     ins = s.ins
     if ins.parts[0] == "wmma" and ins.parts[1] != "mma":
         return _loaded(s)
+    if is_sparse(ins):
+        return _sparse_product(s)
     product = (mma_product if ins.parts[0] == "mma" else wmma_product)(ins, Binder(s.names, ins))
     d, *inputs = (_items(operand) for operand in ins.operands)
     parts = (product.a, product.b, product.c)
@@ -431,16 +433,40 @@ def _product(s: Operands):
             for part, held in zip(parts, slots, strict=True)
         )
         total = a.any(axis=-1, keepdims=True) | b.any(axis=-2, keepdims=True) | c
-        element = UNSIGNED[product.d.bits // 8]
-        bits = np.where(total, element(np.iinfo(element).max), element(0))
-        found = to_registers(product.d, bits)
-        return {
-            slot: found[i].reshape(u.m.B, u.m.T)
-            for i, slot in enumerate(targets)
-            if slot in destinations
-        }
+        return _as_registers(u, product.d, total, targets, destinations)
 
     return spread
+
+
+def _sparse_product(s: Operands):
+    """As `_product`, of the rows of B that are chosen; metadata that are undefined make all of D undefined."""
+    bind = Binder(s.names, s.ins)
+    product = sparse_product(s.ins, bind)
+    d, *inputs = (_items(operand) for operand in s.ins.operands[:5])
+    metadata = bind.lanes(inputs[3])
+    slots = [[s.slot(r) if isinstance(r, Reg) else None for r in items] for items in inputs]
+    targets, destinations = [s.slot(r) for r in d], set(s.destinations)
+
+    def spread(u, mask):
+        *parts, own = (_registers(u, held, s.item.undefined, np.uint32) for held in slots)
+        a, b, c = (x != 0 for x in product.matrices(*parts, metadata(u.m)[0]))
+        unknown = product.chunks(own[0]).any(axis=(1, 2))[:, None, None, None]
+        total = a.any(axis=-1, keepdims=True) | b.any(axis=-2, keepdims=True) | c | unknown
+        return _as_registers(u, product.d, total[:, :, 0], targets, destinations)
+
+    return spread
+
+
+def _as_registers(u: Undefined, fragment, undefined, targets, destinations) -> dict:
+    """All bits of the elements that are undefined, (W, rows, cols) bool, by register slot."""
+    element = UNSIGNED[fragment.bits // 8]
+    bits = np.where(undefined, element(np.iinfo(element).max), element(0))
+    found = to_registers(fragment, bits)
+    return {
+        slot: found[i].reshape(u.m.B, u.m.T)
+        for i, slot in enumerate(targets)
+        if slot in destinations
+    }
 
 
 def _warpgroup_product(s: Operands):

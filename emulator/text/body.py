@@ -15,8 +15,10 @@ from emulator.text.program import (
     Instruction,
     Label,
     Location,
+    Negative,
     Not,
     Pair,
+    Part,
     Reg,
     Special,
     Symbol,
@@ -25,6 +27,10 @@ from emulator.text.program import (
 )
 from emulator.text.words import floating, integer, joined
 
+_ELEMENTS = ("xyzw", "rgba")  # of a vector register: v.x or v.r is the first
+_SELECTOR = re.compile(r"[bh]\d{1,4}")
+_VIDEO = re.compile(r"v(add|sub|absdiff|avrg|min|max|shl|shr|mad|set)[24]?(\.|$)")
+_PRODUCT = 9  # how tightly a sum's operands are bound, in a constant expression
 MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
 
 
@@ -45,8 +51,10 @@ class Body:
         self.parser, self.registers, self.files, self.count = parser, registers, files, count
         self.items: list[Label | Instruction] = []
         self.placed: set[str] = set()  # labels
+        self.vectors: dict[str, int] = {}  # unique name of a vector register -> its elements
         self.variables: list[Variable] = []
         self.targets: dict[str, tuple[str, ...]] = {}
+        self.is_call = False  # the instruction that is being read: parentheses hold its arguments
         self.location: Location | None = None
         self.sites: dict[tuple[int, int, int], Location] = {}
         self.known: dict[Location, Location] = {}
@@ -116,6 +124,7 @@ class Body:
                     found.append(scope.resolve(target))
             self.targets[name] = tuple(found)
         elif p.peek() == ".callprototype":
+            self.targets[name] = ()  # whatever has its shape
             while p.next() != ";":
                 pass
         else:
@@ -131,7 +140,7 @@ class Body:
     def reg(self, scope: Scope) -> None:
         p = self.parser
         p.next()
-        kind = register_type(p)
+        kind, lanes = register_type(p)
         while True:
             name = p.next()
             if p.accept("<"):
@@ -145,14 +154,26 @@ class Body:
                     suffix = f"@{p.scopes}"
                 scope.families[name] = (count, suffix)
                 for number in range(count):
-                    self.registers[f"{name}{number}{suffix}"] = kind
+                    self.register(f"{name}{number}{suffix}", kind, lanes)
             else:
-                if scope.resolve(name) in self.registers and name in scope.names:
+                if name in scope.names and self.known_register(scope.resolve(name)):
                     p.fail(f"{name} is declared twice")
-                self.registers[p.declare(scope, name)] = kind
+                self.register(p.declare(scope, name), kind, lanes)
             if not p.accept(","):
                 break
         p.expect(";")
+
+    def register(self, unique: str, kind: str, lanes: int) -> None:
+        """Notes a register; of a vector, its elements: `v.x`, `v.y`, ..."""
+        if lanes == 1:
+            self.registers[unique] = kind
+            return
+        self.vectors[unique] = lanes
+        for letter in _ELEMENTS[0][:lanes]:
+            self.registers[f"{unique}.{letter}"] = kind
+
+    def known_register(self, unique: str) -> bool:
+        return unique in self.registers or unique in self.vectors
 
     def loc(self) -> None:
         """`.loc file line column[, function_name label[+n], inlined_at file line column]`"""
@@ -194,9 +215,12 @@ class Body:
         if p.tokens[p.at][0] != "word":
             p.fail(f"expected an instruction, found {p.peek()!r}")
         opcode = p.next()
+        self.is_call = opcode.startswith("call")
         operands = []
         while not p.accept(";"):
             operands.append(self.operand(scope))
+            if type(operands[-1]) in (Part, Negative) and not _VIDEO.match(opcode):
+                p.fail(f"{opcode} takes whole registers, with no sign and no selector")
             if not p.accept(",") and p.peek() != ";":
                 p.fail(f"expected ',' or ';', found {p.peek()!r}")
         text = joined(p.tokens[start : p.at])
@@ -236,9 +260,9 @@ class Body:
                 if p.accept("+"):
                     continue
                 if p.accept("-"):
-                    offset -= p.number("what is taken from an address")
-                elif p.tokens[p.at][0] == "int":
-                    offset += integer(p.next())
+                    offset -= p.constant(_PRODUCT)
+                elif p.tokens[p.at][0] == "int" or p.peek() == "(":
+                    offset += p.constant(_PRODUCT)
                 elif p.accept(","):  # a sampler, coordinates of a texture, surface or tensor
                     further.append(self.operand(scope))
                 else:
@@ -250,6 +274,10 @@ class Body:
                 if isinstance(base, Symbol):
                     base, offset = Symbol(base.name), offset + base.offset
             return Address(base, offset, tuple(further))
+        if word == "~" or (word == "(" and not self.is_call):
+            return self.constant_operand()
+        if kind == "int" and p.operator() and p.tokens[p.at + 1][0] != "word":  # `1|%p` is a pair
+            return self.constant_operand()
         if word in ("{", "("):
             close = "}" if word == "{" else ")"
             items = []
@@ -257,10 +285,16 @@ class Body:
                 items.append(self.operand(scope))
                 p.accept(",")
             return Vector(tuple(items)) if word == "{" else Group(tuple(items))
+        if word == "!" and p.tokens[p.at][0] == "int":
+            return self.constant_operand()
         if word == "!":
             return Not(self.name_operand(scope, p.next()))
         if word in ("-", "+"):
+            if p.tokens[p.at][0] == "int" or p.peek() in "(-+~!":
+                return self.constant_operand()
             literal = self.simple_operand(scope)
+            if isinstance(literal, Reg | Part) and word == "-":
+                return Negative(literal)
             if not isinstance(literal, Imm):
                 p.fail("a sign before something that is not a number")
             return Imm(-literal.value) if word == "-" else literal
@@ -271,6 +305,15 @@ class Body:
         if kind == "word":
             return self.name_operand(scope, word)
         p.fail(f"unexpected {word!r}")
+
+    def constant_operand(self) -> Imm:
+        """The constant expression whose first word has just been read."""
+        self.parser.at -= 1
+        return Imm(int(self.parser.constant()))
+
+    def elements(self, unique: str) -> tuple[Reg, ...]:
+        """The elements of a vector register."""
+        return tuple(Reg(f"{unique}.{letter}") for letter in _ELEMENTS[0][: self.vectors[unique]])
 
     def name_operand(self, scope: Scope, word: str):
         p = self.parser
@@ -283,13 +326,23 @@ class Body:
         unique = scope.resolve(word)
         if unique in self.registers:
             return Reg(unique)
-        stem, _, _ = word.rpartition(".")
+        if unique in self.vectors:
+            return Vector(self.elements(unique))
+        stem, _, last = word.rpartition(".")
+        if stem and scope.resolve(stem) in self.vectors:
+            found = self.elements(scope.resolve(stem))
+            at = next((letters.find(last) for letters in _ELEMENTS if last in letters), -1)
+            if len(last) != 1 or not 0 <= at < len(found):
+                p.fail(f"{stem} has {len(found)} elements, and no .{last}")
+            return found[at]
+        if stem and _SELECTOR.fullmatch(last) and scope.resolve(stem) in self.registers:
+            return Part(Reg(scope.resolve(stem)), last)
         if word[0] == "%":
             root = word[1:].split(".")[0]
             if root in SPECIALS or re.fullmatch(r"(envreg|pm|reserved_smem_offset_)\w*", root):
                 return Special(word[1:])
             if stem and scope.resolve(stem) in self.registers:
-                p.fail("vector registers are not supported")
+                p.fail(f"{stem} is one register, and no vector")
             p.fail(f"undeclared register {word}")
         offset = 0
         while p.peek() == "+" and p.tokens[p.at + 1][0] == "int":

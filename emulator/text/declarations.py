@@ -6,7 +6,6 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from emulator.errors import Unsupported
 from emulator.text.program import WIDTHS, Symbol, Variable
 from emulator.text.reader import Reader
 from emulator.text.words import floating
@@ -161,15 +160,16 @@ class Declarations(Reader):
         return bytes(data), tuple(pointers)
 
 
-def register_type(reader: Reader) -> str:
-    """The type of a `.reg` declaration, which stands next. PtxError for vectors and unknown ones."""
+def register_type(reader: Reader) -> tuple[str, int]:
+    """(type, 2 or 4 for a vector, else 1) of a `.reg` declaration, which stands next. PtxError for unknown ones."""
+    lanes = int((reader.accept(".v2", ".v4") or "..1")[2])
     word = reader.peek()
     kind = word[1:] if word[:1] == "." else ""
-    if kind in ("v2", "v4"):
-        raise Unsupported(
-            f"vector registers (.reg {word}) are not supported", reader.line(), reader.line_text()
-        )
     if kind not in WIDTHS:
         reader.fail(f"{word} is no type of a register")
+    if lanes > 1 and (kind == "pred" or lanes * WIDTHS[kind] > 16):
+        reader.fail(
+            f"a vector of registers has 128 bits at most, and no predicates: .v{lanes} .{kind}"
+        )
     reader.next()
-    return kind
+    return kind, lanes

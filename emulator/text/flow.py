@@ -27,9 +27,9 @@ class Flow:
 
 
 def build(program: Program, function: Function, table: Table) -> Flow:
-    """Inlines every call of an entry and divides it into blocks. Recursion and indirect calls are refused."""
+    """Puts the functions that an entry calls in their places, and divides it into blocks."""
     inliner = Inliner(program, table)
-    body = inliner.expand(function, "", {}, (function.name,))
+    body = inliner.entry(function)
     blocks = divide(body, inliner.targets, table)
     order = order_of(blocks)
     return Flow(blocks, order, inliner.registers, tuple(inliner.variables))

@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 OUTSIDE = {
     "multimem", "sp", "sp::ordered_metadata", "block_scale", "mxf8f6f4", "BoolOp", "im2col",
     "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4", "tile::scatter4",
-    "cta_group::1", "cta_group::2", "e2m1", "e2m3", "e3m2", "b1", "u4", "s4",
+    "cta_group::1", "cta_group::2", "e2m1", "e2m3", "e3m2",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from emulator.errors import PtxError
+from emulator.errors import PtxError, Unsupported
 from emulator.text.body import Body
 from emulator.text.declarations import Declarations, Scope, register_type
 from emulator.text.program import SPACES, WIDTHS, Function, Program, Variable
@@ -87,7 +87,10 @@ class _Parser(Declarations):
             if self.peek() == ".reg":
                 line = self.line()
                 self.next()
-                kind, name = register_type(self), self.next()
+                (kind, lanes), name = register_type(self), self.next()
+                if lanes > 1:
+                    what = f"vector registers as parameters are not supported (.reg .v{lanes} .{kind} {name})"
+                    raise Unsupported(what, line, self.line_text(line))
                 unique = self.declare(scope, name)
                 registers[unique] = kind
                 found.append(Variable(unique, "reg", kind, WIDTHS[kind], WIDTHS[kind], line=line))

@@ -77,6 +77,34 @@ class Pair:
     second: object
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`%r1.b0`, `%r1.h10`: which bytes or halves of a register a video instruction means."""
+
+    item: Reg
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """`-%r1`: an operand that `vmad` negates."""
+
+    item: Reg | Part
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a call of a recursive function puts aside: the caller's registers, and which call it is.
+
+    stack: the register that says where the caller's variables lie; limit: how many bytes a thread has for them.
+    """
+
+    registers: tuple[Reg, ...]
+    site: int
+    stack: Reg
+    limit: int
+
+
 SINK = Reg("_")  # the destination that throws its value away
 
 
@@ -170,6 +198,15 @@ class Program:
     declared: frozenset[str] = field(
         default_factory=frozenset
     )  # functions without a body (vprintf, malloc)
+
+    def address_of(self, function: str) -> int | None:
+        """What a pointer to a function holds; None for what has no body, and for entries."""
+        known = (name for name, found in self.functions.items() if not found.is_entry)
+        at = next((i for i, name in enumerate(known) if name == function), None)
+        return None if at is None else CODE_ADDRESS + 16 * at
+
+
+CODE_ADDRESS = 0x2_0000_0000  # of the first function: no buffer lies there
 
 
 WIDTHS = {

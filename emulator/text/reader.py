@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
+import operator
+
 from emulator.errors import PtxError
 from emulator.text.words import integer, tokens_of
+
+
+def _quotient(a: int, b: int) -> int:
+    return 0 if not b else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_OPERATIONS = {
+    "*": operator.mul, "/": _quotient, "%": lambda a, b: a - b * _quotient(a, b),
+    "+": operator.add, "-": operator.sub,
+    "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne, "&": operator.and_, "^": operator.xor, "|": operator.or_,
+    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
+}  # fmt: skip
+_TIGHTER = (
+    "*/%",
+    "+-",
+    ("<<", ">>"),
+    ("<", "<=", ">", ">="),
+    ("==", "!="),
+    "&",
+    "^",
+    "|",
+    ("&&",),
+    ("||",),
+    "?",
+)
+_BINDS = {name: 10 - level for level, names in enumerate(_TIGHTER) for name in names}
 
 
 class Reader:
@@ -62,26 +92,47 @@ class Reader:
             if self.tokens[self.at - 1][0] == "end":
                 self.fail("a { is never closed")
 
-    # constant expressions
+    # constant expressions (PTX ISA 4.5.5)
 
-    def constant(self) -> int:
-        """A constant expression: integers with + - * /, parentheses, left to right."""
+    def constant(self, least: int = 0) -> int:
+        """A constant expression of integers, as C has it, of operators that bind as tightly as `least` at least."""
         value = self.constant_term()
-        while self.peek() in "+-*/" and self.peek():
-            sign = self.next()
-            term = self.constant_term()
-            value = {
-                "+": value + term,
-                "-": value - term,
-                "*": value * term,
-                "/": value // (term or 1),
-            }[sign]
+        while True:
+            operator = self.operator()
+            binds = _BINDS.get(operator, -1)
+            if binds < least:
+                break
+            for mark in operator:
+                self.expect(mark)
+            if operator == "?":
+                first = self.constant()
+                self.expect(":")
+                second = self.constant()
+                value = first if value else second
+            else:
+                value = _OPERATIONS[operator](value, self.constant(binds + 1))
         return value
+
+    def operator(self) -> str:
+        """The operator that stands next, of one mark or two; "" where there is none."""
+        pair = self.tokens[self.at][1] + self.tokens[min(self.at + 1, len(self.tokens) - 1)][1]
+        return pair if pair in _BINDS else pair[:1] if self.peek() in _BINDS else ""
 
     def constant_term(self) -> int:
         if self.accept("-"):
             return -self.constant_term()
+        if self.accept("+"):
+            return self.constant_term()
+        if self.accept("~"):
+            return ~self.constant_term()
+        if self.accept("!"):
+            return int(not self.constant_term())
         if self.accept("("):
+            if self.accept(".s64", ".u64"):
+                unsigned = self.tokens[self.at - 1][1] == ".u64"
+                self.expect(")")
+                value = self.constant_term()
+                return value & (1 << 64) - 1 if unsigned else value
             value = self.constant()
             self.expect(")")
             return value

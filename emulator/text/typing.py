@@ -128,6 +128,8 @@ def _problem(parts: tuple[str, ...], kinds: tuple, ins: Instruction) -> str | No
             continue
         if parts[0] == "mov" and type(kind) is tuple and kind[0] == "Vector":
             return None
+        if not relaxed and type(kind) is tuple and kind[0] == "Vector":
+            return f"operand {number} is a vector of registers, and it takes one register"
         problem = _misfit(wanted, kind, relaxed, parts[0])
         if problem in (_PREDICATE, _NUMBER):
             return f"{{{number - 1}}} {problem}"

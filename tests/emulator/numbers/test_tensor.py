@@ -62,7 +62,10 @@ def gather(fragment, registers):
 
 
 def every_product():
+    """All but those of elements of less than a byte (ops/test_narrow_and_sparse_products.py)."""
     for (m, n, k, operand), accumulators in fragments.SHAPES.items():
+        if fragments.BITS[operand] < 8:
+            continue
         layouts = [("row", "col")]
         if (m, k, operand) == (8, 4, "f16"):
             layouts += [("row", "row"), ("col", "row"), ("col", "col")]
@@ -72,6 +75,8 @@ def every_product():
                 for accumulator in accumulators:
                     yield Product(m, n, k, a, b, accumulator, accumulator, a_layout, b_layout)
     for (m, n, k, operand), accumulators in fragments.WMMA_SHAPES.items():
+        if fragments.BITS[operand] < 8:
+            continue
         for accumulator in accumulators:
             yield Product(m, n, k, operand, operand, accumulator, accumulator, wmma=True)
 

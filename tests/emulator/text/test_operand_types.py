@@ -68,7 +68,7 @@ def test_the_record_is_what_ptxas_says(recorded):
         (".reg .b32 %many<4000000000>;", "more than"),
         (".reg .b32 %many<x>;", "is a number, not 'x'"),
         (".reg .b32 %many<-3>;", "is a number, not '-'"),
-        (".reg .v4 .f32 %v;", "vector registers"),
+        (".reg .v4 .b64 %v;", "128 bits at most"),
         (".shared .b8 s[-4];", "cannot have -4"),
         (".shared .align 3 .b8 s[4];", "power of two"),
     ],
