@@ -45,9 +45,9 @@ def annotated(trace, title: str):
 
 
 WHAT = {
-    "copies to shared memory": ("cp.async.c", "warps"),
-    "their sectors": ("cp.async.c", "global_sectors"),
-    "their wavefronts": ("cp.async.c", "shared_wavefronts"),
+    "copies to shared memory": ("cp.async.cg", "warps"),
+    "their sectors": ("cp.async.cg", "global_sectors"),
+    "their wavefronts": ("cp.async.cg", "shared_wavefronts"),
     "ldmatrix": ("ldmatrix", "warps"),
     "wavefronts of ldmatrix": ("ldmatrix", "shared_wavefronts"),
     "mma": ("mma", "warps"),
