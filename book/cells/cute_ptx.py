@@ -11,6 +11,8 @@ import emulator
 import figures
 from measure import with_cute
 
+from . import addresses
+
 
 def run(A: np.ndarray, B: np.ndarray, arch: int = 80):
     """(C, trace) of CuTe's stored PTX. A (M, K) and B (K, N) float16 in whole tiles, C float32."""
@@ -29,6 +31,18 @@ def listing():
     (found,) = (f for f in ast.parse(text).body if getattr(f, "name", "") == "tiled")
     shown = figures.cuda("\n".join(text.splitlines()[found.lineno - 2 : found.end_lineno]))
     return replace(shown, alt=shown.alt.replace("CUDA", "CuTe's Python"))
+
+
+def places(trace, first: int, part, swizzle=None, start: int = 0, copies: int = 4):
+    """(predicted, seen) byte addresses of 128 threads in the `copies` instructions from number `first` on.
+
+    part: a partition of the dictionary. With a swizzle it is one of shared memory, from byte `start` on.
+    """
+    place = swizzle or (lambda at: at)
+    space = "shared" if swizzle else "global"
+    says = [[start + 2 * place(part(t, 0, n)) for t in range(128)] for n in range(copies)]
+    found = [addresses.seen(trace, "cp.async.cg", first + n, space) for n in range(copies)]
+    return np.ravel(says), np.ravel(found)
 
 
 def rows_of_c(trace, width: int) -> dict[int, list[int]]:
