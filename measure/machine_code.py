@@ -43,7 +43,7 @@ def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:
 
 
 def fills_of_shared(build: Build, entry: str | None = None) -> dict[str, int]:
-    """How many instructions bring global memory to shared memory: {"LDGSTS": asynchronous copies, "LDG": loads, "STS": stores}."""
+    """How many instructions fill shared memory from global: {"LDGSTS": asynchronous copies, "LDG": loads, "STS": stores}."""
     kinds = {LDGSTS: "LDGSTS", **dict.fromkeys(LDG, "LDG"), **dict.fromkeys(STS, "STS")}
     found = Counter(kinds.get(low & 0xFFF) for low, _ in _words(build, entry))
     return {name: found[name] for name in ("LDGSTS", "LDG", "STS")}
