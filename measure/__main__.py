@@ -153,9 +153,9 @@ def run_triton(options) -> int:
 
 
 def run_cute(options) -> int:
-    from .with_cute import write_ptx
+    from .with_cute import record, write_ptx
 
-    print(write_ptx(options.arch))
+    print(record() if options.time else write_ptx(options.arch))
     return 0
 
 
@@ -386,8 +386,12 @@ def arguments() -> argparse.ArgumentParser:
     tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
 
     cutes = command(
-        "cute", run_cute, "store the PTX of the product in CuTe's Python: no GPU", rungs=None
+        "cute",
+        run_cute,
+        "the product in CuTe's Python: its PTX, without a GPU, or its times",
+        rungs=None,
     )
+    cutes.add_argument("--time", action="store_true", help="time what is stored; needs a GPU only")
     cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")

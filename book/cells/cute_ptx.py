@@ -53,3 +53,21 @@ def rows_of_c(trace, width: int) -> dict[int, list[int]]:
             stored = access.addresses[access.active] // (4 * width)
             owners.setdefault(access.warp, set()).update(stored.tolist())
     return {warp: sorted(rows) for warp, rows in sorted(owners.items())}
+
+
+def speeds():
+    """The recorded speeds beside ours and cuBLAS's; a line of text where none were recorded."""
+    stored = with_cute.recorded()
+    if stored is None:
+        return "No speeds were recorded on this machine: python -m measure cute --time, on a GPU."
+    rows = sorted(stored["rows"], key=lambda row: (row["size"], row["tflops"]))
+    return figures.table(
+        {
+            "size": "M, N and K",
+            "kernel": "CuTe's, two of ours, and the library; all in one run",
+            "TFLOP/s": "10^12 floating-point operations per second",
+        },
+        [[row["size"], row["kernel"], row["tflops"]] for row in rows],
+        title="One tile in turn, two tiles, and more",
+        caption=stored["label"],
+    )
