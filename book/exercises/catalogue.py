@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -208,6 +209,39 @@ def _epilogues(rng):
         (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
     return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
+
+
+def _gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x * math.sqrt(0.5)))
+
+
+def _layers(rng):
+    """Launches of gelu(A @ B + bias), N in fours."""
+    cases = []
+    drawn = (int(rng.integers(1, 40)), 4 * int(rng.integers(1, 20)), int(rng.integers(1, 40)))
+    for M, N, K in ((32, 64, 8), (33, 36, 5), (5, 100, 16), drawn):
+        A, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((M, K), (K, N)))
+        bias = rng.uniform(-2, 2, N).astype(np.float32)
+        args = (A, B, bias, poisoned((M, N)), np.int32(M), np.int32(N), np.int32(K))
+        scale = np.abs(A.astype(float)) @ np.abs(B.astype(float)) + np.abs(bias) + 1
+        cases.append(
+            Case(
+                f"M={M}, N={N}, K={K}", args, 3, _gelu(A.astype(float) @ B + bias),
+                (ceil_div(N, 32), ceil_div(M, 32)), (256,), tolerance=(K + 8) * 2.0**-23, scale=scale,
+                special="" if M % 32 == N % 32 == 0 else "the tiles at the edges are not whole",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+def _end_of_layer(end):
+    """The output if the layer ended so: a function of the product and the bias."""
+
+    def guess(case):
+        A, B, bias = (x.astype(float) for x in case.args[:3])
+        return end(A @ B, bias)
+
+    return guess
 
 
 def _rows_of_order(case):
@@ -628,6 +662,31 @@ EXERCISES = (
             Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),
             Goal("global_requests", 738, "M=33, N=36, K=5, alpha=1.5, beta=0"),
         ),
+    ),
+    Exercise(
+        "fuse_gelu", EVERYTHING, "A fused bias and GELU", 20,
+        "A layer of a language model computes `gelu(A @ B + bias)`. The sums are in registers. Finish the layer there: one "
+        "load of the bias, one store of C, and no other traffic.",
+        (
+            "The bias belongs to the *column*: thread columns `col` to `col + 3` need `bias[col]` to `bias[col + 3]`.",
+            "`col` and N are multiples of 4, so the four numbers of the bias are a float4, and so are the four of C.",
+        ),
+        "A float4 of the bias is added before `gelu`, and C is written once. As three kernels the same would write C three "
+        "times and read it twice. [Use](../35_use.ipynb) times the same idea in `mma_multistage`.",
+        cases=lambda rng: last_drawn(_layers(rng)),
+        goals=(
+            Goal("global_requests", 672, "M=32, N=64, K=8"),
+        ),
+        suspects={
+            "The bias and gelu are missing: this is A @ B": _end_of_layer(lambda c, bias: c),
+            "gelu is missing: this is A @ B + bias": _end_of_layer(lambda c, bias: c + bias),
+            "The bias is missing: this is gelu(A @ B)": _end_of_layer(lambda c, bias: _gelu(c)),
+            "The bias is added after gelu": _end_of_layer(lambda c, bias: _gelu(c) + bias),
+            "This is relu instead of gelu": _end_of_layer(lambda c, bias: np.maximum(c + bias, 0)),
+            "Every column of four gets the bias of the first": _end_of_layer(
+                lambda c, bias: _gelu(c + np.repeat(bias[::4], 4))
+            ),
+        },
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
