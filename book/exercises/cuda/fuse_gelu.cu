@@ -20,8 +20,8 @@ extern "C" __global__ void fuse_gelu(const float* A, const float* B,
 #ifdef SOLUTION
     const float4 b = *reinterpret_cast<const float4*>(bias + col);
     *reinterpret_cast<float4*>(c) =
-        make_float4(gelu(sum[0] + b.x), gelu(sum[1] + b.y),
-                    gelu(sum[2] + b.z), gelu(sum[3] + b.w));
+        make_float4(gelu(sum[0] + b.x), gelu(sum[1] + b.y), gelu(sum[2] + b.z),
+                    gelu(sum[3] + b.w));
 #else
     // Your turn: add the bias, apply gelu, and store four columns at once.
     for (int j = 0; j < 4; ++j) c[j] = sum[j];
