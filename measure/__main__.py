@@ -152,6 +152,13 @@ def run_triton(options) -> int:
     return 0
 
 
+def run_cute(options) -> int:
+    from .with_cute import record, write_ptx
+
+    print(record() if options.time else write_ptx(options.arch))
+    return 0
+
+
 def run_shared_clocks(options) -> int:
     from .shared_clocks import record
 
@@ -384,6 +391,15 @@ def arguments() -> argparse.ArgumentParser:
     )
     tritons.add_argument("--ptx", action="store_true", help="store its PTX; needs Triton, no GPU")
     tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
+
+    cutes = command(
+        "cute",
+        run_cute,
+        "the product in CuTe's Python: its PTX, without a GPU, or its times",
+        rungs=None,
+    )
+    cutes.add_argument("--time", action="store_true", help="time what is stored; needs a GPU only")
+    cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     for name, run, text in (

@@ -21,6 +21,7 @@ FFMA = 0x223
 ZERO = 255  # RZ, which is no register
 LDG = (0x381, 0x981)
 STS = (0x388, 0x988)
+LDGSTS = 0xFAE
 WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 
 
@@ -39,6 +40,13 @@ def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:
         elif opcode in STS and length:
             runs, length = [*runs, length], 0
     return [*runs, length] if length else runs
+
+
+def fills_of_shared(build: Build, entry: str | None = None) -> dict[str, int]:
+    """How many instructions fill shared memory from global: {"LDGSTS": asynchronous copies, "LDG": loads, "STS": stores}."""
+    kinds = {LDGSTS: "LDGSTS", **dict.fromkeys(LDG, "LDG"), **dict.fromkeys(STS, "STS")}
+    found = Counter(kinds.get(low & 0xFFF) for low, _ in _words(build, entry))
+    return {name: found[name] for name in ("LDGSTS", "LDG", "STS")}
 
 
 def instructions(build: Build, entry: str | None = None) -> int:

@@ -104,7 +104,7 @@ def compiled(arch: int = 80, **setting: int) -> Compiled:
     made = triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
     meta = made.metadata
     return Compiled(
-        _tidy(made.asm["ptx"]),
+        tidy(made.asm["ptx"]),
         meta.name,
         meta.shared,
         32 * setting["num_warps"],
@@ -113,16 +113,16 @@ def compiled(arch: int = 80, **setting: int) -> Compiled:
     )
 
 
-def _tidy(ptx: str) -> str:
+def tidy(ptx: str) -> str:
     """PTX without sections for a debugger and without comments; files by their names alone."""
     ptx = DEBUG_SECTION.sub("", re.sub(r"[ \t]*//[^\n]*", "", ptx))
     ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
     return "\n".join(line.rstrip() for line in ptx.splitlines() if line.strip()) + "\n"
 
 
-def source_hash() -> str:
-    """Of the kernels' source, without regard to how lines end."""
-    return hashlib.sha256("\n".join(SOURCE.read_text().splitlines()).encode()).hexdigest()[:16]
+def hash_of(source: Path) -> str:
+    """Of a kernels' source, without regard to how lines end."""
+    return hashlib.sha256("\n".join(source.read_text().splitlines()).encode()).hexdigest()[:16]
 
 
 def write_ptx() -> list[Path]:
@@ -133,7 +133,7 @@ def write_ptx() -> list[Path]:
         head = {
             "what": f"tiled of measure/triton_kernels.py, for sm_{arch}",
             "made by": f"Triton {made.version}: python -m measure triton --ptx",
-            "source": source_hash(),
+            "source": hash_of(SOURCE),
             "entry": made.entry,
             "shared_bytes": made.shared_bytes,
             "threads": made.threads,

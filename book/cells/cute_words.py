@@ -5,6 +5,7 @@ A thread-value layout maps (thread, value) to an element's number in its tile, c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import product
 
@@ -96,3 +97,14 @@ def same_owners(tilus: Tilus, layout: Layout) -> bool:
         tuple(tilus.held[layout(t, v) % rows, layout(t, v) // rows]) == (t, v)
         for t, v in product(range(threads), range(values))
     )
+
+
+def registers_of_b(ptx: str) -> tuple[list[tuple[str, ...]], set[tuple[str, ...]]]:
+    """The four registers that each `ldmatrix.x4.trans` of a text fills, and the pairs that its `mma` take as B."""
+
+    def names(words: str) -> tuple[str, ...]:
+        return tuple(word.strip() for word in words.split(","))
+
+    filled = re.findall(r"ldmatrix\.sync\.aligned\.m8n8\.x4\.trans\.shared\.b16\s*\{([^}]*)\}", ptx)
+    taken = re.findall(r"mma\.sync\.aligned\.m16n8k16\S*(?:\s*\{[^}]*\},){2}\s*\{([^}]*)\}", ptx)
+    return [names(four) for four in filled], {names(two) for two in taken}

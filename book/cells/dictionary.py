@@ -9,7 +9,7 @@ def words():
     """The verbs of CuTe and MoYe."""
     return figures.table(
         {
-            "CuTe": "the C++ name; the Python version of CuTe has the same",
+            "CuTe": "the C++ name; Python has the same, but `make_tiled_copy_tv` and `retile`",
             "MoYe": "the Julia name",
             "means": "what it is, as a layout",
             "in our kernels": "where the same thing stands in CUDA",
@@ -44,6 +44,18 @@ def words():
                 "`make_fragment_A`",
                 "registers for this thread's part of A",
                 "`unsigned a[M_ATOMS][4]`",
+            ],
+            [
+                "`UniversalFMA`, `UniversalCopy`",
+                "the same",
+                "atoms of one thread: a multiply-add, a load and a store",
+                "`sum += a * b`, `b = a`",
+            ],
+            [
+                "`SM80_CP_ASYNC_CACHEALWAYS<T>`",
+                "`CPOP_ASYNC_CACHEALWAYS{T}`",
+                "an asynchronous copy of one T per thread; CACHEGLOBAL passes L1 by",
+                "`cp_async<16>`",
             ],
             [
                 "`retile_D`",
@@ -134,6 +146,11 @@ def moye():
             ],
             ["`gemm!(mma, ...)`", "all atoms of this `k_block`", "`multiply_row`"],
             ["`copyto!(tCgC, tCrC)`", "accumulators to global memory", "the part `store`"],
+            [
+                "`@views`, `@gc_preserve`, `@inbounds`, `@loopinfo unroll`",
+                "Julia: slices without copies, arrays kept alive, no checks of indices, unrolling",
+                "`#pragma unroll`; C++ needs no others",
+            ],
         ],
         title="Two tiles in turn, and two sets of fragments",
     )
@@ -192,6 +209,79 @@ def tilus():
             ],
         ],
         title="What a block does, without threads",
+    )
+
+
+def matmul_v3():
+    """Tilus's third tutorial kernel, line by line."""
+    return figures.table(
+        {
+            "matmul_v3": "what stands in the kernel, in order",
+            "what happens": "in plain words",
+            "in our rungs": "the same in CUDA",
+        },
+        [
+            [
+                "`@tilus.autotune(...)`, three times",
+                "12 settings; the fastest is kept for each size",
+                "`space`, `python -m measure tune`",
+            ],
+            [
+                "`attrs.blocks = [cdiv(m, block_m), cdiv(n, block_n)]`",
+                "one block per tile of C, and one more where a tile is not whole; rows of tiles along x",
+                "the grid; ours has columns along x",
+            ],
+            ["`attrs.warps = num_warps`", "4 or 8 warps per block", "`THREADS`"],
+            [
+                "`offset_m = block_m * blockIdx.x`",
+                "where the block's tile begins",
+                "`block_row`, `block_col`",
+            ],
+            [
+                "`global_view`, twice",
+                "pointers become matrices, whose shape guards the edges",
+                "`A`, `B`, `M`, `N`, `K`",
+            ],
+            [
+                "`shared_tensor`, twice",
+                "one tile of A, one of B: 16 KiB together at 128 x 128 x 32",
+                "`shared`, but for several stages",
+            ],
+            [
+                "`register_tensor(..., init=0.0)`",
+                "128 x 128 sums: 128 registers for each of 128 threads",
+                "`float acc[M_ATOMS][N_ATOMS][4] = {}`",
+            ],
+            [
+                "`for offset_k in range(0, k_size, block_k)`",
+                "`k_size` is compiled in, so the number of turns is known",
+                "`for (k0 ...)`, with K at run time",
+            ],
+            ["`copy_async`, twice", "both copies are started", "`load`"],
+            [
+                "`copy_async_wait_all()`, `sync()`",
+                "own copies have landed; everybody's have",
+                "`cp_async_wait<0>`, `__syncthreads`",
+            ],
+            [
+                "`load_shared`, twice",
+                "all fragments of the tile go to registers",
+                "`ldmatrix`, for one 16 of k at a time",
+            ],
+            ["`dot(a, b, acc, out=acc)`", "all `mma` of the tile", "`multiply_row`"],
+            [
+                "`sync()`",
+                "all have read before the tile is overwritten; before `dot` would do as well",
+                "one barrier per step, because tiles alternate",
+            ],
+            ["`free_shared`, twice", "the space may serve another tensor", "-"],
+            [
+                "`cast(acc, float16)`, `store_global`",
+                "sums become halves and go to C, guarded",
+                "`store`, after a trade between lanes",
+            ],
+        ],
+        title="A whole kernel in fifteen lines, and one tile at a time",
     )
 
 

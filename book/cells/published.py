@@ -52,6 +52,28 @@ def _values(row) -> Sequence[int]:
     return [getattr(row, name) for name in row.__dataclass_fields__]
 
 
+def meetings(case: str, step: int, **macros: int) -> dict[str, int]:
+    """Per step of `step` along k, all warps of a block together: how often warps wait for the whole block, how often they
+    arrive at an mbarrier, and how many instructions a part of a warp executes alone.
+    """
+    small = published.changed(case, **macros)
+    few, many = (run(small, step * n)[1] for n in (5, 6))  # beyond what a pipeline of four holds
+
+    def more(*opcodes: str) -> int:
+        sums = [sum(row.warps for name in opcodes for row in t.rows(name)) for t in (few, many)]
+        return sums[1] - sums[0]
+
+    few_alone, many_alone = (
+        sum(row.warps for row in t.instructions if row.threads < 32 * row.warps)
+        for t in (few, many)
+    )
+    return {
+        "barriers": more("bar"),
+        "arrivals": more("mbarrier.arrive", "cp.async.mbarrier.arrive"),
+        "divided": many_alone - few_alone,
+    }
+
+
 def show_times(*names: str, title: str = "", extra: Mapping[str, str] | None = None):
     """The recorded times of these cases."""
     found = {row["kernel"]: row for row in published.rows(*names)}

@@ -45,9 +45,9 @@ def annotated(trace, title: str):
 
 
 WHAT = {
-    "copies to shared memory": ("cp.async.c", "warps"),
-    "their sectors": ("cp.async.c", "global_sectors"),
-    "their wavefronts": ("cp.async.c", "shared_wavefronts"),
+    "copies to shared memory": ("cp.async.cg", "warps"),
+    "their sectors": ("cp.async.cg", "global_sectors"),
+    "their wavefronts": ("cp.async.cg", "shared_wavefronts"),
     "ldmatrix": ("ldmatrix", "warps"),
     "wavefronts of ldmatrix": ("ldmatrix", "shared_wavefronts"),
     "mma": ("mma", "warps"),
@@ -102,4 +102,32 @@ def speeds():
         ],
         title="The same product, timed",
         caption=stored["label"],
+    )
+
+
+def who_decides():
+    """What the programmer decides in CUDA, in CuTe's Python and in Triton, and what the compiler."""
+    return figures.table(
+        {
+            "": "",
+            "in CUDA": "who makes it in our rungs",
+            "in CuTe": "who makes it in the kernel above",
+            "in Triton": "who makes it there",
+        },
+        [
+            ["tile of a block, depth", "we: `BM`, `BN`, `BK`", "we", "we: the same three"],
+            [
+                "warps, stages",
+                "we: `WM`, `WN`, `STAGES`",
+                "we: the layout of warps",
+                "we: two hints",
+            ],
+            ["who holds which output", "we", "the atom and our layout", "the compiler"],
+            ["shared memory, swizzle", "we", "we, as layouts", "the compiler"],
+            ["index arithmetic", "we", "the verbs", "the compiler"],
+            ["when to copy, where to wait", "we", "we", "the compiler, from the loop"],
+            ["order of the tiles", "we", "we", "we"],
+            ["edges", "we", "we (here: none)", "we, as masks"],
+        ],
+        title="Triton takes over what happens inside a block, CuTe only the index arithmetic",
     )

@@ -407,6 +407,31 @@ EXERCISES = (
         ),
     ),
     Exercise(
+        "fuse_gelu", EVERYTHING, "A fused bias and GELU", 20,
+        "A layer of a language model computes `gelu(A @ B + bias)`. The sums are in registers. Finish the layer there: one "
+        "load of the bias, one store of C, and no other traffic.",
+        (
+            "The bias belongs to the *column*: thread columns `col` to `col + 3` need `bias[col]` to `bias[col + 3]`.",
+            "`col` and N are multiples of 4, so the four numbers of the bias are a float4, and so are the four of C.",
+        ),
+        "A float4 of the bias is added before `gelu`, and C is written once. As three kernels the same would write C three "
+        "times and read it twice. [Use](../35_use.ipynb) times the same idea in `mma_multistage`.",
+        cases=lambda rng: last_drawn(launches.layers(rng)),
+        goals=(
+            Goal("global_requests", 672, "M=32, N=64, K=8"),
+        ),
+        suspects={
+            "The bias and gelu are missing: this is A @ B": launches.end_of_layer(lambda c, bias: c),
+            "gelu is missing: this is A @ B + bias": launches.end_of_layer(lambda c, bias: c + bias),
+            "The bias is missing: this is gelu(A @ B)": launches.end_of_layer(lambda c, bias: launches.gelu(c)),
+            "The bias is added after gelu": launches.end_of_layer(lambda c, bias: launches.gelu(c) + bias),
+            "This is relu instead of gelu": launches.end_of_layer(lambda c, bias: np.maximum(c + bias, 0)),
+            "Every column of four gets the bias of the first": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c + np.repeat(bias[::4], 4))
+            ),
+        },
+    ),
+    Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
         "Blocks run in order of their index, many at once. Visiting C's tiles in bands of `GROUP` rows lets the blocks that "
         "run together share rows of A and columns of B in L2. Give each block its tile.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -197,6 +198,39 @@ def epilogues(rng):
         (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
     return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x * math.sqrt(0.5)))
+
+
+def layers(rng):
+    """Launches of gelu(A @ B + bias), N in fours."""
+    cases = []
+    drawn = (int(rng.integers(1, 40)), 4 * int(rng.integers(1, 20)), int(rng.integers(1, 40)))
+    for M, N, K in ((32, 64, 8), (33, 36, 5), (5, 100, 16), drawn):
+        A, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((M, K), (K, N)))
+        bias = rng.uniform(-2, 2, N).astype(np.float32)
+        args = (A, B, bias, poisoned((M, N)), np.int32(M), np.int32(N), np.int32(K))
+        scale = np.abs(A.astype(float)) @ np.abs(B.astype(float)) + np.abs(bias) + 1
+        cases.append(
+            Case(
+                f"M={M}, N={N}, K={K}", args, 3, gelu(A.astype(float) @ B + bias),
+                (ceil_div(N, 32), ceil_div(M, 32)), (256,), tolerance=(K + 8) * 2.0**-23, scale=scale,
+                special="" if M % 32 == N % 32 == 0 else "the tiles at the edges are not whole",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+def end_of_layer(end):
+    """The output if the layer ended so: a function of the product and the bias."""
+
+    def guess(case):
+        A, B, bias = (x.astype(float) for x in case.args[:3])
+        return end(A @ B, bias)
+
+    return guess
 
 
 def rows_of_order(case):

@@ -124,6 +124,7 @@ _COUNTED = {
     "swizzle_parameters": lambda: _swizzled(200),
     "transpose_tile": lambda: (5 * 33 + 7) % 32,
     "guard_epilogue": lambda: min(4, 35 - 32),
+    "fuse_gelu": lambda: len({16 * (lane % 8) // 32 for lane in range(32)}),
     "rasterise": lambda: int(_launched("rasterise", case=1)[1][5, 1]),
     "beat_the_clock": lambda: 4 * (4 + 4),
     "shuffle_sum": lambda: 32 // 2 // 2,

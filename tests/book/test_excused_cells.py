@@ -141,6 +141,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     ],
     "34_the_same_kernel_in_triton": [
         "triton_ptx.speeds()",
+        "cute_ptx.speeds()",
     ],
     "35_use": [
         "use.speeds()",

@@ -39,10 +39,11 @@ def test_typing_mistakes_that_the_parser_sees(words, capsys):
 
 @no_gpu
 @pytest.mark.parametrize(
-    "command", ["torch", "triton", "linear", "shared-clocks", "small-tiles", "record"]
+    "command",
+    ["torch", "triton", "cute --time", "linear", "shared-clocks", "small-tiles", "record"],
 )
 def test_what_needs_a_gpu_says_so(command, capsys):
-    assert main([command]) == 1
+    assert main(command.split()) == 1
     assert "GPU" in capsys.readouterr().err
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import kernels
-from measure import machine_code
+from measure import machine_code, published
 from measure.machine_code import (
     lead,
     loads_in_a_row,
@@ -113,3 +113,13 @@ def test_code_is_the_same_only_if_every_instruction_is():
     assert same_code(one, kernels.build(CHAIN + "\n// a comment", arch=90, name="other"))
     changed = CHAIN.replace("in[67]", "in[68]")
     assert not same_code(one, kernels.build(changed, arch=90, name="chain"))
+
+
+@pytest.mark.parametrize("arch", [80, 90])
+@pytest.mark.parametrize("bytes_", [2, 4, 16])
+def test_asynchronous_copies_are_found_where_the_ptx_has_them(bytes_, arch):
+    build = published.NAMED[f"{bytes_} bytes at a time"].build(arch)
+    asked = build.ptx.count("cp.async.ca.") + build.ptx.count("cp.async.cg.")
+    found = machine_code.fills_of_shared(build)
+    assert found["LDGSTS"] == asked and (found["STS"] == 0) == (bytes_ > 2)
+    assert found["LDG"] == found["STS"]

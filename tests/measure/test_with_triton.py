@@ -17,7 +17,7 @@ SIZES = [(128, 128, 32), (144, 160, 48), (16, 272, 96)]  # multiples of 16, as i
 def test_what_is_stored_was_made_from_this_source(arch):
     made = with_triton.stored_ptx(arch)
     head = json.loads(made.ptx.splitlines()[0].removeprefix("// "))
-    assert head["source"] == with_triton.source_hash(), (
+    assert head["source"] == with_triton.hash_of(with_triton.SOURCE), (
         "python -m measure triton --ptx makes it anew"
     )
     assert f".target sm_{arch}" in made.ptx and "/" not in made.ptx.split(".file")[1].split('"')[1]

@@ -35,6 +35,7 @@ GIVEN = {
     "swizzle_rows": "shared-memory wavefronts",
     "transpose_tile": "shared-memory wavefronts",
     "guard_epilogue": "out of bounds",
+    "fuse_gelu": "The bias and gelu are missing",
     "rasterise": "This is row-major order",
     "beat_the_clock": "what is read is not used",
 }
@@ -171,6 +172,21 @@ MISTAKES = {
         "alpha forgotten": ([("alpha * sum", "sum")], "Alpha is missing"),
         "one by one": ([("col + 4 <= N && N % 4 == 0", "false")], "global requests"),
         "only where N is a multiple of 8": ([("N % 4 == 0", "N % 8 == 0")], "global requests"),
+    },
+    "fuse_gelu": {
+        "no gelu": ([("gelu(sum[0] + b.x), gelu(sum[1] + b.y), gelu(sum[2] + b.z), gelu(sum[3] + b.w)",
+                      "sum[0] + b.x, sum[1] + b.y, sum[2] + b.z, sum[3] + b.w")], "gelu is missing"),
+        "no bias": ([("+ b.x", ""), ("+ b.y", ""), ("+ b.z", ""), ("+ b.w", "")], "The bias is missing"),
+        "bias after gelu": ([("gelu(sum[0] + b.x), gelu(sum[1] + b.y), gelu(sum[2] + b.z), gelu(sum[3] + b.w)",
+                      "gelu(sum[0]) + b.x, gelu(sum[1]) + b.y, gelu(sum[2]) + b.z, gelu(sum[3]) + b.w")], "added after gelu"),
+        "bias of the row": ([("bias + col)", "bias + row / 4 * 4)")], "out of bounds"),
+        "one bias for four columns": ([("b.y", "b.x"), ("b.z", "b.x"), ("b.w", "b.x")], "the bias of the first"),
+        "one by one": (
+            [("*reinterpret_cast<float4*>(c) = make_float4(gelu(sum[0] + b.x), gelu(sum[1] + b.y), gelu(sum[2] + b.z), gelu(sum[3] + b.w));",
+              "c[0] = gelu(sum[0] + b.x); c[1] = gelu(sum[1] + b.y); c[2] = gelu(sum[2] + b.z); c[3] = gelu(sum[3] + b.w);")],
+            "global requests",
+        ),
+        "relu": ([("return 0.5f * x * (1.0f + erff(x * 0.70710678f));", "return fmaxf(x, 0.0f);")], "relu"),
     },
     "rasterise": {
         "last band too high": ([("min(GROUP, tiles_m - first_row)", "GROUP")], "out of bounds"),
