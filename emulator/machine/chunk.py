@@ -158,8 +158,7 @@ class Chunk:
             row.shared_wavefronts += known[1]
             row.shared_wavefronts_ideal += known[2]
             row.bytes += known[3]
-        if self.is_first and row.room > 0:
-            self.sample(row, "shared", address, mask, width, kind)
+        self.sample(row, "shared", address, mask, width, kind)
 
     def _shared_cost(
         self, pattern, offset, mask, width, kind, matrices, sources
@@ -201,8 +200,7 @@ class Chunk:
             row.global_requests += known[1]
             row.global_sectors += known[2]
             row.bytes += known[3]
-        if self.is_first and row.room > 0:
-            self.sample(row, "global", address, mask, width, kind)
+        self.sample(row, "global", address, mask, width, kind)
 
     def _global_cost(
         self, pattern, offset, mask, width, kind, destinations
@@ -242,7 +240,9 @@ class Chunk:
             self.sanitizer.remote(lanes, whose, inside, width, ins, kind, strong)
 
     def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
-        """Keeps what each warp of the launch's first block did."""
+        """Keeps what each warp of the launch's first block did, while there is room for it."""
+        if not self.is_first or row.room <= 0:
+            return
         active = self.lanes_of(mask)[0]
         if mask is not None and not active.any():
             return
