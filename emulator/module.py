@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -131,6 +131,7 @@ class Module:
         cooperative: bool = False,
         max_warp_instructions: int | None = None,
         max_seconds: float | None = None,
+        merged: Mapping[int, int] | None = None,
     ) -> Trace:
         """Runs a kernel to its end.
 
@@ -147,7 +148,8 @@ class Module:
         stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident
         together, as `grid.sync()` needs; ValueError where a GPU (`machine.residency`) could not hold them.
         max_warp_instructions, max_seconds: LimitExceeded beyond so many, instructions counted once for each
-        warp that executes them; None is no limit.
+        warp that executes them; None is no limit. merged: {PTX line: bytes} of loads from shared memory that ptxas
+        made one of (`measure.merged_loads`): rows then tell the machine's wavefronts from those of PTX.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
         Misaligned, Deadlock, BarrierDivergence, LimitExceeded and Trap from the kernel.
@@ -157,7 +159,7 @@ class Module:
         if cluster is not None:
             cluster = _triple(cluster, "cluster")
         return Launch(self, code, _triple(grid, "grid"), _triple(block, "block"), cluster, args, shared_bytes,
-                      count, sanitize, record, cooperative, limits).run(blocks, progress)  # fmt: skip
+                      count, sanitize, record, cooperative, limits, merged).run(blocks, progress)  # fmt: skip
 
 
 def _triple(extents, what: str) -> tuple[int, int, int]:
@@ -211,7 +213,7 @@ class Launch:
 
     def __init__(
         self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
-        cooperative=False, limits=None,
+        cooperative=False, limits=None, merged=None,
     ):  # fmt: skip
         self.module, self.code, self.grid, self.block = module, code, grid, block
         self.cluster = self._check_cluster(cluster)
@@ -243,6 +245,7 @@ class Launch:
                 ins.location.frames()[0] if ins.location else None,
                 ins.location.frames() if ins.location else (),
                 room=record,
+                machine_size=(merged or {}).get(ins.line),
             )
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip

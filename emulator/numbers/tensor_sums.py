@@ -168,7 +168,7 @@ _EXPONENT = {"f16": 5, "bf16": 8, "tf32": 8, "f32": 8, "e4m3": 4, "e5m2": 5}
 _NO_EXPONENT = -8192  # of a zero operand: its products set no scale
 
 # Elements of D that are worked on together, so that intermediate arrays stay in the cache.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 14
 
 # Products that are held at once, where that saves calls.
 _PRODUCTS = 1 << 16

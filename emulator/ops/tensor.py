@@ -27,7 +27,7 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 _ROW = np.dtype(np.complex128)  # 16 bytes moved as one element, bits untouched
 _TYPES = {"f16", "bf16", "tf32", "f32", "f64", "s8", "u8", "s32", "e4m3", "e5m2"}
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-_MATRICES_AT_ONCE = 256  # of A, B and C: so many stay in the cache
+_MATRICES_AT_ONCE = 128  # of A, B and C: so many stay in the cache
 
 
 def _items(operand) -> tuple:
