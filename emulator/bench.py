@@ -95,7 +95,16 @@ def measure(size: int = 256, repeats: int = 3, clock=time.perf_counter) -> list[
         repeats,
         clock,
     )
-    mma = ("mma_tile.ptx", "gemm_mma_swizzled", (tiles, tiles), 128, np.float16, size, repeats, clock)
+    mma = (
+        "mma_tile.ptx",
+        "gemm_mma_swizzled",
+        (tiles, tiles),
+        128,
+        np.float16,
+        size,
+        repeats,
+        clock,
+    )
     runs = (
         ("naive, counting", naive, {}),
         ("naive, not counting", naive, {"count": False, "record": 0}),

@@ -197,13 +197,15 @@ class Counts(dict):
     machine: dict[str, int]
 
 
-def count_on_emulator(rung: str | Rung, size: tuple[int, int, int], macros=None) -> Counts:
+def count_on_emulator(
+    rung: str | Rung, size: tuple[int, int, int], macros=None, arch: int | str | None = None
+) -> Counts:
     """Totals of one launch on the emulator, by counter name. The PTX is the one that the GPU's
-    cubin comes from.
+    cubin comes from; arch: the GPU's, else the book's, where it is left out.
     """
     rung = find(rung)
     A, B, _ = random_inputs(rung.types(macros), *size)
-    arch = gpu().arch if gpu() else BOOK_ARCH
+    arch = arch or (gpu().arch if gpu() else BOOK_ARCH)
     built = plan(rung, *size, macros, arch).build
     merged = merged_loads(built, rung.entry)
     trace = gemm(

@@ -3,9 +3,10 @@
 PTX may load the four neighbours [%r8], [%r8+4], [%r8+8] and [%r8+12]; ptxas may know that the first is aligned to 16 bytes,
 and then writes one load of 16 bytes. Such a load costs fewer wavefronts, so a count of the PTX differs from that of the GPU.
 
-The loads of one address register, in a stretch of code that does not change it, touch certain bytes after the first of them. PTX's
-loads are set beside those of the machine code that touch the same bytes. Where that leaves a doubt (ptxas unrolled a loop, left
-a load out, or used a register for two addresses), nothing is said.
+PTX's loads with one address register (in straight code that does not change it) touch certain bytes, counted from the first
+of them; so do the machine code's with one address register. Groups that touch the same bytes are set beside each other, and every
+group has to find its like. Where one does not (ptxas unrolled a loop, left a load out, or used a register for two addresses),
+nothing is said.
 """
 
 from __future__ import annotations

@@ -155,9 +155,7 @@ class Chunk:
     ) -> tuple[int, int, int]:
         """`_shared_cost`, remembered on the address's pattern where it depends on nothing else."""
         pattern, offset = (
-            (self.nowhere, address)
-            if type(address) is int
-            else (address.pattern, address.offset)
+            (self.nowhere, address) if type(address) is int else (address.pattern, address.offset)
         )
         key = ("waves", kind, width, offset & 127, matrices, mask is None)
         known = pattern.facts.get(key) if sources is None else None
