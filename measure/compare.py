@@ -206,10 +206,10 @@ def count_on_emulator(
     rung = find(rung)
     A, B, _ = random_inputs(rung.types(macros), *size)
     arch = arch or (gpu().arch if gpu() else BOOK_ARCH)
-    built = plan(rung, *size, macros, arch).build
-    merged = merged_loads(built, rung.entry)
+    how = plan(rung, *size, macros, arch)
+    merged = merged_loads(how.build, rung.entry)
     trace = gemm(
-        rung, A, B, macros=macros, machine="emulator", arch=arch, built=built, merged=merged
+        rung, A, B, macros=how.macros, machine="emulator", arch=arch, built=how.build, merged=merged
     ).trace
 
     def total(counter: Counter, column: str) -> int:
@@ -218,7 +218,7 @@ def count_on_emulator(
 
     counts = Counts({c.name: total(c, c.column) for c in COUNTERS})
     # ptxas merges loads from shared memory; stores are compared by number, and other accesses have one instruction each
-    loads, stores = merged is not None, stores_are_as_written(built, rung.entry)
+    loads, stores = merged is not None, stores_are_as_written(how.build, rung.entry)
     mapped = {"loads": loads, "stores": stores, "all": loads and stores}
     counts.machine = {
         c.name: total(c, "machine_wavefronts")
