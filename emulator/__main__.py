@@ -123,8 +123,15 @@ def main(words: list[str] | None = None) -> int:
     two = commands.add_parser("bench", help="measure the emulator's speed")
     two.add_argument("--size", type=int, default=256, help="a multiple of 128")
 
+    two.add_argument(
+        "--against", metavar="FOLDER", help="another checkout, to be set beside this one"
+    )
+
     def do_bench(options: argparse.Namespace) -> int:
-        print(bench.table(options.size))
+        if options.against:
+            print(bench.against(options.against, options.size))
+        else:
+            print(bench.table(options.size))
         return 0
 
     two.set_defaults(do=do_bench)

@@ -2,12 +2,14 @@
 
 Two kernels at 256 x 256 x 256, on one core: the naive float32 one (memory-bound here as there), and a
 tile kernel on tensor cores. Where Numba is installed, its CUDA simulator runs the naive kernel beside
-it, at a size it can manage.
+it, at a size it can manage. `--against FOLDER` sets another checkout of the emulator beside this one.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -49,7 +51,17 @@ class Measurement:
     rate: float
 
 
-def _gemm(sample: str, entry: str, grid, block, dtype, size: int, repeats: int, **options) -> float:
+def _gemm(
+    sample: str,
+    entry: str,
+    grid,
+    block,
+    dtype,
+    size: int,
+    repeats: int,
+    clock=time.perf_counter,
+    **options,
+) -> float:
     module = Module((SAMPLES / sample).read_text())
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal((size, size)).astype(dtype) for _ in range(2))
@@ -57,19 +69,21 @@ def _gemm(sample: str, entry: str, grid, block, dtype, size: int, repeats: int, 
     sizes = [np.int32(size)] * 3
     best = float("inf")
     for _ in range(repeats):
-        started = time.perf_counter()
+        started = clock()
         module.launch(
             entry, grid, block, [a, b, c, *sizes, np.float32(1), np.float32(0)], **options
         )
-        best = min(best, time.perf_counter() - started)
+        best = min(best, clock() - started)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     if np.abs(c - exact).max() > 1e-3:
         raise AssertionError(f"{sample}: wrong result")
     return best
 
 
-def measure(size: int = 256, repeats: int = 3) -> list[Measurement]:
-    """Times, decoding included. size: a multiple of 128."""
+def measure(size: int = 256, repeats: int = 3, clock=time.perf_counter) -> list[Measurement]:
+    """Times, decoding included. size: a multiple of 128, else ValueError."""
+    if size < 128 or size % 128:
+        raise ValueError(f"size {size}: the kernels measured here need a multiple of 128")
     macs, tiles = size**3, size // 128
     naive = (
         "naive.ptx",
@@ -79,8 +93,18 @@ def measure(size: int = 256, repeats: int = 3) -> list[Measurement]:
         np.float32,
         size,
         repeats,
+        clock,
     )
-    mma = ("mma_tile.ptx", "gemm_mma_swizzled", (tiles, tiles), 128, np.float16, size, repeats)
+    mma = (
+        "mma_tile.ptx",
+        "gemm_mma_swizzled",
+        (tiles, tiles),
+        128,
+        np.float16,
+        size,
+        repeats,
+        clock,
+    )
     runs = (
         ("naive, counting", naive, {}),
         ("naive, not counting", naive, {"count": False, "record": 0}),
@@ -91,6 +115,42 @@ def measure(size: int = 256, repeats: int = 3) -> list[Measurement]:
         seconds = _gemm(*arguments, **options)
         found.append(Measurement(name, seconds, macs / seconds))
     return found
+
+
+def cpu_seconds(size: int) -> dict[str, float]:
+    """CPU time of each kernel: unlike time on the wall, it leaves out what other processes use."""
+    return {row.name: row.seconds for row in measure(size, clock=time.process_time)}
+
+
+def against(folder: Path | str, size: int = 256, rounds: int = 9) -> str:
+    """The CPU time of this emulator beside that of another checkout in `folder`, as a table.
+
+    Both run the kernels of this one, in turn, each in a process of its own; the ratio is the median of the
+    rounds. ValueError where the folder holds no emulator.
+    """
+    other, here = Path(folder).resolve(), Path(__file__).resolve().parents[1]
+    if not (other / "emulator" / "module.py").exists():
+        raise ValueError(f"--against {folder}: no emulator is there")
+    times = [[_in_process(place, size) for place in (other, here)] for _ in range(rounds)]
+    lines = [f"{'kernel':26} {'there, s':>9} {'here, s':>9} {'there / here':>13}"]
+    for name in times[0][0]:
+        there, ours = ([pair[i][name] for pair in times] for i in (0, 1))
+        ratio = statistics.median(a / b for a, b in zip(there, ours, strict=True))
+        lines.append(f"{name:26} {min(there):9.3f} {min(ours):9.3f} {ratio:13.2f}")
+    return "\n".join(lines)
+
+
+_IN_PROCESS = """
+import json, runpy, sys
+sys.path.insert(0, sys.argv[1])
+print(json.dumps(runpy.run_path(sys.argv[2])["cpu_seconds"](int(sys.argv[3]))))
+"""
+
+
+def _in_process(folder: Path, size: int) -> dict[str, float]:
+    """`cpu_seconds` of the emulator in a folder, by this very file."""
+    command = [sys.executable, "-c", _IN_PROCESS, str(folder), __file__, str(size)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def numba_rate() -> float | None:
@@ -109,8 +169,6 @@ def numba_rate() -> float | None:
 
 def table(size: int = 256) -> str:
     """What `python -m emulator bench` prints."""
-    if size < 128 or size % 128:
-        raise ValueError(f"size {size}: the kernels measured here need a multiple of 128")
     rows, numba = measure(size), numba_rate()
     lines = [
         f"{'kernel':26} {'size':>6} {'seconds':>8} {'multiply-adds/s':>16} {'ratio to Numba simulator':>25}"

@@ -88,7 +88,7 @@ class Launch:
 
     def __init__(
         self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
-        cooperative=False, limits=None,
+        cooperative=False, limits=None, merged=None,
     ):  # fmt: skip
         self.module, self.code, self.grid, self.block = module, code, grid, block
         self.cluster = self._check_cluster(cluster)
@@ -120,6 +120,7 @@ class Launch:
                 ins.location.frames()[0] if ins.location else None,
                 ins.location.frames() if ins.location else (),
                 room=record,
+                machine_size=(merged or {}).get(ins.line),
             )
             for index, ins in sorted(code.instructions.items())
         }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -111,6 +111,7 @@ class Module:
         cooperative: bool = False,
         max_warp_instructions: int | None = None,
         max_seconds: float | None = None,
+        merged: Mapping[int, int] | None = None,
     ) -> Trace:
         """Runs a kernel to its end.
 
@@ -127,7 +128,8 @@ class Module:
         stderr after two seconds; None means where stderr is a terminal. cooperative: all blocks are resident
         together, as `grid.sync()` needs; ValueError where a GPU (`machine.residency`) could not hold them.
         max_warp_instructions, max_seconds: LimitExceeded beyond so many, instructions counted once for each
-        warp that executes them; None is no limit.
+        warp that executes them; None is no limit. merged: {PTX line: bytes} of loads from shared memory that ptxas
+        made one of (`measure.merged_loads`): rows then tell the machine's wavefronts from those of PTX.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
         Misaligned, Deadlock, BarrierDivergence, LimitExceeded and Trap from the kernel.
@@ -137,4 +139,4 @@ class Module:
         if cluster is not None:
             cluster = triple(cluster, "cluster")
         return Launch(self, code, triple(grid, "grid"), triple(block, "block"), cluster, args, shared_bytes,
-                      count, sanitize, record, cooperative, limits).run(blocks, progress)  # fmt: skip
+                      count, sanitize, record, cooperative, limits, merged).run(blocks, progress)  # fmt: skip

@@ -140,6 +140,7 @@ def gemm(
     arch: int | str | None = None,
     built: Build | None = None,
     defaults: bool = False,
+    merged: Mapping[int, int] | None = None,
 ) -> Result:
     """`alpha * A @ B + beta * C` by one rung of the ladder; C itself is left as it is.
 
@@ -147,7 +148,8 @@ def gemm(
     that needs whole tiles works on zero-padded copies, one that reads A M-major on a transposed
     copy. It runs at the configuration that `kernels.settings` names for this size, unless `macros`
     are given or `defaults` asks for the row's own: `result.plan.configuration` says which and why.
-    On the emulator the kernel is compiled for `arch`, unless given sm_80 or the rung's oldest. ValueError says which
+    On the emulator the kernel is compiled for `arch`, unless given sm_80 or the rung's oldest; `merged` says which of its
+    loads are one in machine code (`emulator.Module.launch`). ValueError says which
     shape or dtype is wrong and what would be right, UnsupportedGPU which GPU the rung needs.
     """
     rung = find(rung)
@@ -186,7 +188,7 @@ def gemm(
     c = _pad(xp, poison, Mp, Np, copy=True)  # an element that the kernel leaves out is seen
     trace = launch(
         how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
-        how.shared_bytes, machine,
+        how.shared_bytes, machine, merged,
     )  # fmt: skip
     return Result(_like(given, c[:M, :N]), trace, how, machine)
 

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral
@@ -52,11 +52,13 @@ def launch(
     args: Sequence,
     shared_bytes: int = 0,
     machine: str = "auto",
+    merged: Mapping[int, int] | None = None,
 ):
     """Run one kernel; returns the emulator's Trace, or None from a GPU.
 
     `args`: NumPy arrays are read and written in place on either machine, CuPy arrays stay on the
-    GPU, numbers go by value. `shared_bytes` is dynamic shared memory. ValueError or UnsupportedGPU
+    GPU, numbers go by value. `shared_bytes` is dynamic shared memory, `merged` is for the emulator
+    (`emulator.Module.launch`). ValueError or UnsupportedGPU
     before the launch say what was wrong and what would be right.
     """
     machine = choose(machine)
@@ -71,7 +73,12 @@ def launch(
         if any(_on_gpu(a) for a in args):
             raise ValueError("the emulator takes NumPy arrays: convert CuPy arrays with .get()")
         return _module(build.ptx).launch(
-            entry, grid=grid, block=block, args=args, shared_bytes=shared_bytes
+            entry,
+            grid=grid,
+            block=block,
+            args=args,
+            shared_bytes=shared_bytes,
+            merged=merged,
         )
     _launch_on_gpu(build, entry, grid, block, args, shared_bytes)
     return None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
-from kernels.gemm import gemm
+from kernels.gemm import gemm, plan
 from kernels.machine import gpu, live
 from kernels.rung import Rung
 from kernels.rungs import RUNGS, find
@@ -23,6 +23,7 @@ from kernels.settings import BOOK_ARCH, configuration
 from kernels.table import table
 
 from . import ncu
+from .merged_loads import merged_loads, stores_are_as_written
 from .provenance import FOLDER, label, load, store
 
 SIZE = (256, 256, 256)
@@ -109,6 +110,7 @@ def compare(
                 "config": values,
                 "counter": counter.name,
                 "emulator": emulated[counter.name],
+                "machine": emulated.machine.get(counter.name),
                 "gpu": measured.get(counter.name),
             }
             for counter in COUNTERS
@@ -176,28 +178,55 @@ def _said(counter: Counter, emulated: Mapping[str, int], measured: Mapping[str, 
 
 
 def format_rows(rows: list[dict]) -> str:
-    """The table of `compare`."""
+    """The table of `compare`. "machine code" is empty where ptxas's loads could not be told from PTX's."""
     cells = []
     for row in rows:
-        ratio = "" if not row["gpu"] else f"{row['emulator'] / row['gpu']:.4f}"
+        machine = row.get("machine")
+        ours = row["emulator"] if machine is None else machine
+        ratio = "" if not row["gpu"] else f"{ours / row['gpu']:.4f}"
         measured = "" if row["gpu"] is None else row["gpu"]
         size = "x".join(map(str, row["size"]))
-        cells.append([row["rung"], size, row["counter"], row["emulator"], measured, ratio])
-    return table(["rung", "size", "counter", "emulator", "GPU", "ratio"], cells, left=3)
+        said = "" if machine is None else machine
+        cells.append([row["rung"], size, row["counter"], row["emulator"], said, measured, ratio])
+    heads = ["rung", "size", "counter", "emulator, PTX", "emulator, machine code", "GPU", "ratio"]
+    return table(heads, cells, left=3)
 
 
-def count_on_emulator(rung: str | Rung, size: tuple[int, int, int], macros=None) -> dict[str, int]:
+class Counts(dict):
+    """{counter: total} by PTX. machine: the same by machine code, without what could not be mapped."""
+
+    machine: dict[str, int]
+
+
+def count_on_emulator(
+    rung: str | Rung, size: tuple[int, int, int], macros=None, arch: int | str | None = None
+) -> Counts:
     """Totals of one launch on the emulator, by counter name. The PTX is the one that the GPU's
-    cubin comes from.
+    cubin comes from; arch: the GPU's, else the book's, where it is left out.
     """
     rung = find(rung)
     A, B, _ = random_inputs(rung.types(macros), *size)
-    arch = gpu().arch if gpu() else BOOK_ARCH
-    trace = gemm(rung, A, B, macros=macros, machine="emulator", arch=arch).trace
-    return {
-        c.name: sum(getattr(i, c.column) for i in trace.instructions if c.opcodes.match(i.opcode))
+    arch = arch or (gpu().arch if gpu() else BOOK_ARCH)
+    how = plan(rung, *size, macros, arch)
+    merged = merged_loads(how.build, rung.entry)
+    trace = gemm(
+        rung, A, B, macros=how.macros, machine="emulator", arch=arch, built=how.build, merged=merged
+    ).trace
+
+    def total(counter: Counter, column: str) -> int:
+        rows = (row for row in trace.instructions if counter.opcodes.match(row.opcode))
+        return sum(getattr(row, column) for row in rows)
+
+    counts = Counts({c.name: total(c, c.column) for c in COUNTERS})
+    # ptxas merges loads from shared memory; stores are compared by number, and other accesses have one instruction each
+    loads, stores = merged is not None, stores_are_as_written(how.build, rung.entry)
+    mapped = {"loads": loads, "stores": stores, "all": loads and stores}
+    counts.machine = {
+        c.name: total(c, "machine_wavefronts")
         for c in COUNTERS
+        if c.column == "shared_wavefronts" and mapped.get(c.name.split(", ")[1])
     }
+    return counts
 
 
 def count_with_ncu(rung: str | Rung, size: tuple[int, int, int], macros=None) -> dict[str, int]:

@@ -20,6 +20,7 @@ from kernels.build import Build, build
 from kernels.errors import BuildError
 from kernels.table import table
 
+from .merged_loads import merged_loads
 from .others_source import INCLUDE, device_source, parameter_names
 
 SECTOR = 32  # bytes
@@ -48,7 +49,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inspection:
-    """One launch, and what it shows. source: the text whose lines `costs` counts, CUDA or PTX."""
+    """One launch, and what it shows. source: the text whose lines `costs` counts, CUDA or PTX. merged: what
+    `merged_loads` says of it, None where that is not certain or there is no machine code.
+    """
 
     name: str
     entry: str
@@ -60,6 +63,7 @@ class Inspection:
     left_out: tuple[str, ...]
     built: Build | None = field(repr=False, default=None)
     ptx_entry: str = ""
+    merged: Mapping[int, int] | None = None
 
     def _line(self, row) -> int | None:
         if self.is_ptx:
@@ -106,6 +110,37 @@ class Inspection:
             if row.global_sectors * SECTOR * WASTE > row.bytes > 0
             and row.global_sectors > row.global_requests
         )
+
+    @cached_property
+    def machine_loads(self) -> dict[int, dict[str, int]]:
+        """Of each line of which ptxas merged loads from shared memory: how many warps executed, and their
+        wavefronts, by PTX and by machine code.
+        """
+        columns = ("warps", "machine_loads", "shared_wavefronts", "machine_wavefronts")
+        found: dict[int, dict[str, int]] = {}
+        for row in self.trace.instructions:
+            if row.opcode.startswith("ld.") and row.shared_wavefronts:
+                kept = found.setdefault(self._line(row) or 0, dict.fromkeys(columns, 0))
+                for name in columns:
+                    kept[name] += getattr(row, name)
+        return {at: kept for at, kept in found.items() if kept["warps"] != kept["machine_loads"]}
+
+    def machine_text(self) -> str:
+        """`machine_loads` for a terminal."""
+        if self.built is None:
+            return "merged loads from shared memory: not known, since PTX has no machine code"
+        if self.merged is None:
+            return "merged loads from shared memory: not mapped to machine code"
+        if not self.machine_loads:
+            return "merged loads from shared memory: none"
+        text = self.source.splitlines()
+        cells = [
+            [str(at), *(f"{count:,}" for count in kept.values()), text[at - 1].strip()[:70]]
+            for at, kept in sorted(self.machine_loads.items())
+        ]
+        head = ["line", "PTX loads", "machine loads", "PTX wavefronts", "machine wavefronts"]
+        lines = f"{len(cells)} line" + "s" * (len(cells) > 1)
+        return f"merged loads from shared memory: {lines}\n{table([*head, 'source'], cells)}"
 
     @property
     def hazards(self) -> list:
@@ -154,6 +189,7 @@ class Inspection:
         """All that was found, for a terminal."""
         parts = ["\n".join(self.head()), self.annotated().text]
         parts.append(_listed("bank conflicts", "wavefronts", self.conflicts))
+        parts.append(self.machine_text())
         parts.append(_listed("sectors that are not used", "sectors", self.wasted))
         parts.append(
             "\n".join([f"hazards: {len(self.hazards) or 'none'}", *map(_one_line, self.hazards)])
@@ -203,9 +239,10 @@ def inspect(
         ptx_entry = _entry(module, entry, name, () if is_ptx else prepared.templates)
         shown = text if not is_ptx else _unpadded(text)
         names = [] if is_ptx else parameter_names(text, _written(ptx_entry))
+        merged = merged_loads(built, ptx_entry) if built else None
         trace = module.launch(
             ptx_entry, grid, block, list(args), shared_bytes,
-            max_seconds=seconds, cooperative=cooperative, cluster=cluster,
+            max_seconds=seconds, cooperative=cooperative, cluster=cluster, merged=merged,
         )  # fmt: skip
     except BuildError as error:
         raise CannotInspect(_build_error(error, name)) from None
@@ -216,7 +253,8 @@ def inspect(
         for at, arg in enumerate(args)
     )
     return Inspection(
-        name, _written(ptx_entry), trace, shown, is_ptx, tuple(args), said, left_out, built, ptx_entry
+        name, _written(ptx_entry), trace, shown, is_ptx, tuple(args), said, left_out, built, ptx_entry,
+        merged,
     )  # fmt: skip
 
 

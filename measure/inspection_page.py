@@ -39,6 +39,8 @@ def page(found) -> str:
     parts.append("<h2>Bank conflicts</h2>")
     parts += _section(found.conflicts, "wavefronts", "No access to shared memory has a conflict.")
     parts += _drawn(conflict_figure(found))
+    parts.append("<h2>Loads from shared memory as the machine code has them</h2>")
+    parts.append(f"<pre>{html.escape(found.machine_text())}</pre>")
     parts.append("<h2>Sectors that are not used</h2>")
     parts += _section(found.wasted, "sectors", "The accesses to global memory use what they move.")
     parts += _drawn(sector_figure(found))

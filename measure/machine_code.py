@@ -19,6 +19,7 @@ BYTES = 16
 LDS = 0x984
 FFMA = 0x223
 ZERO = 255  # RZ, which is no register
+NEVER = 15  # @!PT, a predicate that never holds
 LDG = (0x381, 0x981)
 STS = (0x388, 0x988)
 LDGSTS = 0xFAE
@@ -28,6 +29,40 @@ WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 def shared_loads(build: Build, entry: str | None = None) -> Counter:
     """{bytes a lane: shared-memory load instructions} of one kernel, `ldmatrix` left out."""
     return Counter(WIDTH[high >> 9 & 7] for low, high in _words(build, entry) if low & 0xFFF == LDS)
+
+
+@dataclass(frozen=True)
+class SharedLoad:
+    """A load from shared memory: its address registers (a plain one, a uniform one), offset and size in bytes."""
+
+    registers: tuple[int, int]
+    offset: int
+    size: int
+
+
+def shared_accesses(build: Build, entry: str | None = None) -> list[SharedLoad]:
+    """The loads from shared memory in order, without `ldmatrix` and those whose predicate never holds.
+
+    An offset has 24 bits, the highest of which is its sign.
+    """
+    return [
+        SharedLoad(
+            (low >> 24 & 255, low >> 32 & 255),
+            ((low >> 40) ^ 1 << 23) - (1 << 23),
+            WIDTH[high >> 9 & 7],
+        )
+        for low, high in _words(build, entry)
+        if low & 0xFFF == LDS and low >> 12 & 15 != NEVER
+    ]
+
+
+def shared_stores(build: Build, entry: str | None = None) -> Counter:
+    """{bytes a lane: stores to shared memory} of one kernel, without those whose predicate never holds."""
+    return Counter(
+        WIDTH[high >> 9 & 7]
+        for low, high in _words(build, entry)
+        if low & 0xFFF in STS and low >> 12 & 15 != NEVER
+    )
 
 
 def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:

@@ -77,6 +77,8 @@ class Row:
     guard held. shared_wavefronts, shared_wavefronts_ideal: passes of shared memory, and what
     conflict-free addresses would take. global_requests: warps that asked global memory for anything;
     global_sectors: 32-byte segments they touched. bytes: moved by all threads.
+    machine_size: where ptxas merged this load from shared memory with others (`merged=` in `Module.launch`), the
+    bytes a lane of the machine's load, or 0 for a load that another one brings; else None.
     """
 
     opcode: str
@@ -93,6 +95,18 @@ class Row:
     bytes: int = 0
     samples: list[Sample] = field(default_factory=list, repr=False)
     room: int = field(default=0, repr=False)  # warps that may still be sampled
+    machine_size: int | None = None
+    merged_wavefronts: int = field(default=0, repr=False)
+
+    @property
+    def machine_loads(self) -> int:
+        """Executions by a warp of the machine's instruction: none where another one brings the bytes."""
+        return 0 if self.machine_size == 0 else self.warps
+
+    @property
+    def machine_wavefronts(self) -> int:
+        """Passes of shared memory of the machine's instruction."""
+        return self.shared_wavefronts if self.machine_size is None else self.merged_wavefronts
 
 
 class Trace:

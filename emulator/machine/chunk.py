@@ -141,25 +141,30 @@ class Chunk:
         """Adds one execution's shared wavefronts and bytes to the instruction's row, and samples it."""
         row = self.rows[ins.index]
         if self.counting:
-            pattern, offset = (
-                (self.nowhere, address)
-                if type(address) is int
-                else (address.pattern, address.offset)
-            )
-            key = ("waves", kind, width, offset & 127, matrices, mask is None)
-            known = pattern.facts.get(key) if sources is None else None
-            if known is None or known[0] is not mask:
-                known = (
-                    mask,
-                    *self._shared_cost(pattern, offset, mask, width, kind, matrices, sources),
-                )
-                if sources is None:
-                    pattern.remember(key, known)
-            row.shared_wavefronts += known[1]
-            row.shared_wavefronts_ideal += known[2]
-            row.bytes += known[3]
-        if self.is_first and row.room > 0:
-            self.sample(row, "shared", address, mask, width, kind)
+            cost = self._known_shared_cost(address, mask, width, kind, matrices, sources)
+            row.shared_wavefronts += cost[0]
+            row.shared_wavefronts_ideal += cost[1]
+            row.bytes += cost[2]
+            if row.machine_size:
+                merged = self._known_shared_cost(address, mask, row.machine_size, kind)
+                row.merged_wavefronts += merged[0]
+        self.sample(row, "shared", address, mask, width, kind)
+
+    def _known_shared_cost(
+        self, address, mask, width, kind, matrices: int = 4, sources=None
+    ) -> tuple[int, int, int]:
+        """`_shared_cost`, remembered on the address's pattern where it depends on nothing else."""
+        pattern, offset = (
+            (self.nowhere, address) if type(address) is int else (address.pattern, address.offset)
+        )
+        key = ("waves", kind, width, offset & 127, matrices, mask is None)
+        known = pattern.facts.get(key) if sources is None else None
+        if known is None or known[0] is not mask:
+            cost = self._shared_cost(pattern, offset, mask, width, kind, matrices, sources)
+            known = (mask, cost)
+            if sources is None:
+                pattern.remember(key, known)
+        return known[1]
 
     def _shared_cost(
         self, pattern, offset, mask, width, kind, matrices, sources
@@ -201,8 +206,7 @@ class Chunk:
             row.global_requests += known[1]
             row.global_sectors += known[2]
             row.bytes += known[3]
-        if self.is_first and row.room > 0:
-            self.sample(row, "global", address, mask, width, kind)
+        self.sample(row, "global", address, mask, width, kind)
 
     def _global_cost(
         self, pattern, offset, mask, width, kind, destinations
@@ -242,7 +246,9 @@ class Chunk:
             self.sanitizer.remote(lanes, whose, inside, width, ins, kind, strong)
 
     def sample(self, row, space: str, address, mask, width: int, kind: str) -> None:
-        """Keeps what each warp of the launch's first block did."""
+        """Keeps what each warp of the launch's first block did, while there is room for it."""
+        if not self.is_first or row.room <= 0:
+            return
         active = self.lanes_of(mask)[0]
         if mask is not None and not active.any():
             return

@@ -28,6 +28,7 @@ class CodeBlock:
     last: Instruction | None = None
     code: list[Instruction] = field(default_factory=list)
     live: int = 0
+    length: int = 1  # steps before some were joined: what the clock goes on by
 
 
 @dataclass

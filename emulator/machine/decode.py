@@ -73,6 +73,9 @@ def decode(
         raw.append(touched)
     _liveness(blocks, flows)
     watch(blocks, raw, names, watching, opcodes)
+    for block in blocks:
+        block.length = len(block.steps) or 1
+        block.steps[:] = _joined(block.steps)
     pointers = find_pointers(raw, names, blocks)
     shared = {name: at for name, (space, at) in names.symbols.items() if space == "shared"}
     return Code(
@@ -99,6 +102,15 @@ def _made(row: Row, item: Instruction, bind: Binder):
     except Exception as problem:
         problem.add_note(f"while decoding PTX line {item.line}: {item.text}")
         raise
+
+
+def _joined(steps: list) -> list:
+    """Steps in order, where one that can `join` the next has taken it in."""
+    found: list = []
+    for step in steps:
+        if not (found and hasattr(found[-1], "join") and found[-1].join(step)):
+            found.append(step)
+    return found
 
 
 def _liveness(blocks: list[CodeBlock], flows: list[tuple[int, int]]) -> None:

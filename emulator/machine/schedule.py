@@ -70,7 +70,7 @@ def _run_group(m: Chunk, at: int, group: Group, converged: bool) -> None:
         counted = m.runs[at]
         counted[0] += warps
         counted[1] += group.count
-        m.clock += len(block.steps) or 1
+        m.clock += block.length
         if m.clock > m.next_look:
             m.launch.limits.look(m, at)
         for step in block.steps:

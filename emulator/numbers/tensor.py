@@ -105,18 +105,20 @@ class Product:
 
 
 def to_matrices(fragment, registers):
-    """Matrices (W, [matrices,] rows, cols) of element bits from registers (registers, W, 32)."""
+    """Matrices (W, [matrices,] rows, cols) of element bits from registers (registers, W, 32).
+
+    In memory the warps of one element lie side by side, as `tensor_sums` adds them.
+    """
     gather = _tables(fragment)[0]
-    registers = np.ascontiguousarray(registers)
-    warps = registers.shape[1]
-    lanes = np.ascontiguousarray(registers.transpose(1, 0, 2))
+    count, warps, _ = registers.shape
     if fragment.bits < 8:
-        lanes = _separated(lanes, fragment.bits)
+        elements = _separated(registers, fragment.bits).reshape(count, warps, -1)
     else:
-        per = fragment.elements // registers.shape[0]
-        lanes = lanes.view(np.dtype(f"u{registers.itemsize // per}"))
-    matrices = lanes.reshape(warps, -1).take(gather, axis=1)
-    return matrices.reshape(warps, *_shape(fragment))
+        per = fragment.elements // count
+        elements = registers.view(f"u{registers.itemsize // per}").reshape(count, warps, 32 * per)
+    elements = np.ascontiguousarray(elements.transpose(0, 2, 1)).reshape(-1, warps)
+    matrices = elements.take(gather, axis=0).reshape(*_shape(fragment), warps)
+    return np.moveaxis(matrices, -1, 0)
 
 
 def _separated(words, bits):
@@ -129,10 +131,10 @@ def to_registers(fragment, matrices):
     """Registers (registers, W, 32) from matrices (W, [matrices,] rows, cols) of element bits."""
     scatter = _tables(fragment)[1]
     warps = len(matrices)
-    lanes = matrices.reshape(warps, -1).take(scatter, axis=1)
+    elements = np.moveaxis(matrices, 0, -1).reshape(-1, warps).take(scatter, axis=0)
     register = np.uint64 if fragment.bits == 64 else np.uint32
-    lanes = np.ascontiguousarray(lanes).view(register).reshape(warps, -1, 32)
-    return np.ascontiguousarray(lanes.transpose(1, 0, 2))
+    elements = elements.reshape(fragment.registers, -1, warps).transpose(0, 2, 1)
+    return np.ascontiguousarray(elements).view(register)
 
 
 def _shape(fragment):

@@ -23,7 +23,10 @@ architectures. What was compared with a GPU, over a million products of each ins
 from the disassembly of ptxas 13.0's code for sm_75 to sm_120.
 """
 
+import math
+import threading
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -179,6 +182,9 @@ _BLOCK = 1 << 14
 # Products that are held at once, where that saves calls.
 _PRODUCTS = 1 << 16
 
+# Where no exponent of a chunk is beyond these, every step of its sum is a normal float32.
+_LEAST, _MOST = -90, 100
+
 
 def _values(bits, type):
     """Elements as float32, exactly."""
@@ -203,6 +209,24 @@ def _exponents(bits, type):
     return field
 
 
+def _operand(bits, type):
+    """(values, exponents) of the elements of A or B, zeros without an exponent."""
+    if type == "tf32":
+        values, exponents = _values(bits, type), _exponents(bits, type)
+        exponents[values == 0] = _NO_EXPONENT
+        return values, exponents
+    return tuple(table.take(bits) for table in _table(type))
+
+
+@cache
+def _table(type):
+    """`_operand` of every element of at most 16 bits, in order."""
+    bits = np.arange(1 << 8 * _BYTES[type]).astype(f"u{_BYTES[type]}")
+    values, exponents = _values(bits, type), _exponents(bits, type)
+    exponents[values == 0] = _NO_EXPONENT
+    return values, exponents
+
+
 _FP8_AS_F16 = {type: x.astype(np.float16).view(np.uint16) for type, x in _FP8_VALUES.items()}
 
 
@@ -219,8 +243,10 @@ def _floating(a, b, c, a_type, b_type, c_type, d_type, how):
             return (
                 sums.astype(np.float16).view(np.uint16) if d_type == "f16" else sums.view(np.uint32)
             )
-    out = np.empty((tiles, m, n), np.uint16 if d_type == "f16" else np.uint32)
     step = max(1, _BLOCK // (m * n))
+    if tiles <= step:
+        return _block(a, b, c, a_type, b_type, c_type, d_type, how)
+    out = np.empty((m, n, tiles), np.uint16 if d_type == "f16" else np.uint32).transpose(2, 0, 1)
     for start in range(0, tiles, step):
         part = slice(start, start + step)
         out[part] = _block(a[part], b[part], c[part], a_type, b_type, c_type, d_type, how)
@@ -235,7 +261,7 @@ def _small_integers(a, b, c, limit):
     """
     parts = a, b, c
     for x, type in parts:
-        first = _values(x.reshape(-1)[:32], type)
+        first = _values(x[0].reshape(-1)[:32], type)
         if (first != np.rint(first)).any():
             return None  # most data ends here, before it costs anything
     found = [_values(*part) for part in parts]
@@ -256,36 +282,26 @@ def _block(a, b, c, a_type, b_type, c_type, d_type, how):
     else:
         a = a.transpose(2, 0, 1)[:, :, :, None]
         b = b.transpose(1, 0, 2)[:, :, None, :]
-    a, b, c = (np.ascontiguousarray(x) for x in (a, b, c))
-    left, right, sums = _values(a, a_type), _values(b, b_type), _values(c, c_type)
-    left_e, right_e = _exponents(a, a_type), _exponents(b, b_type)
-    width = np.float32 if _fits_float32(left_e, right_e) else np.float64
-    left_e[left == 0] = _NO_EXPONENT
-    right_e[right == 0] = _NO_EXPONENT
-    special = None
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        special = True
-    if tiles >= n and left.size * n <= _PRODUCTS:
-        # One copy of each, and the inner loops below are n times as long.
-        left, left_e = (np.repeat(x, n, axis=2).reshape(*x.shape[:2], -1) for x in (left, left_e))
-        right, right_e = (x.reshape(len(x), 1, -1) for x in (right, right_e))
-        sums = sums.reshape(len(sums), -1)
+    left, left_e = _operand(a, a_type)
+    right, right_e = _operand(b, b_type)
+    sums = _values(np.ascontiguousarray(c), c_type)
+    special = not (np.isfinite(left).all() and np.isfinite(right).all())
+    if special or not (_EXPONENT[a_type] < 8 or _fits_float32(left_e, right_e)):
+        left, right = left.astype(np.float64), right.astype(np.float64)
     addend, sums = sums, np.zeros_like(sums) if how.c_apart else sums
-    left, right = left.astype(width, copy=False), right.astype(width, copy=False)
     for order in _chunks(len(a), how):
         operands = [x[order] for x in (left, left_e, right, right_e)]
         sums = _chunk(*operands, sums, how, special)
     if how.c_apart:
         sums = addend + sums  # of two f16, exact in float32 but for the rounding to f16 below
-    d = _canonical(sums, d_type).reshape(c.shape)
+    d = _canonical(sums, d_type)
     return d.transpose(2, 0, 1) if tiles >= n else d
 
 
 def _fits_float32(left_e, right_e):
-    """Whether no product of these exponents leaves float32's range, scaled or not."""
-    low = int(left_e.min()) + int(right_e.min())
-    high = int(left_e.max()) + int(right_e.max())
-    return low > -60 and high < 60
+    """Whether no product of bf16 or tf32 that is not zero leaves float32's range, scaled or not."""
+    low = sum(int(e.min(initial=0, where=e > _NO_EXPONENT)) for e in (left_e, right_e))
+    return low > -60 and int(left_e.max()) + int(right_e.max()) < 60
 
 
 def _chunks(k, how):
@@ -298,39 +314,18 @@ def _chunks(k, how):
 
 def _chunk(left, left_e, right, right_e, sums, how, special):
     """One truncated sum: float32 values of the result's type, from terms along the first axis."""
-    together = sums.size * len(left) <= _PRODUCTS and len(left) <= 16  # few calls, or small arrays
     top = _exponents(sums.view(np.uint32), "f32")
-    if together:
-        np.maximum(top, (left_e + right_e).max(axis=0), out=top)
-    else:
-        spare = np.empty(sums.shape, np.int16)
-        for t in range(len(left)):
-            np.maximum(top, np.add(left_e[t], right_e[t], out=spare), out=top)
-    scale64 = _power_of_two(how.fraction_bits - top.astype(np.int64))
-    scale = scale64
-    if left.dtype == np.float32:  # products are 0 or 2**-60 at least: this changes none that counts
-        scale = np.minimum(scale64, 2.0**100).astype(np.float32)
-    total = np.trunc(sums * scale64)
-    # A term is below 2**27, (2 - ulp)**2 * 2**25, so that 32 bits hold the sum of sixteen.
-    if together:
-        terms = left * right
-        terms *= scale
-        total += terms.astype(np.int32).sum(axis=0, dtype=np.int32)  # towards zero
-    else:
-        term, whole = np.empty(sums.shape, left.dtype), np.empty(sums.shape, np.int32)
-        part = np.zeros(sums.shape, np.int32)
-        for t in range(len(left)):
-            np.multiply(left[t], right[t], out=term)
-            np.multiply(term, scale, out=term)
-            np.copyto(whole, term, casting="unsafe")
-            np.add(part, whole, out=part)
-            if t % 16 == 15:
-                total += part
-                part[...] = 0
-        total += part
-    total /= scale64
-    result = _result(total, how.result)
-    if special or not np.isfinite(sums).all():
+    np.maximum(top, _largest_exponent(left_e, right_e, top.shape), out=top)
+    special = special or int(top.max()) > 127
+    narrow = left.dtype == np.float32 and _narrowed(top, sums)
+    width = np.float32 if narrow else np.float64
+    scale = _power_of_two(how.fraction_bits - top, width)
+    left, right = left.astype(width, copy=False), right.astype(width, copy=False)
+    total = _truncated_products(left, right, scale).astype(np.float64)
+    total += np.trunc(sums * scale)
+    total /= scale
+    result = _result(total, how.result, not narrow)
+    if special:
         plain = sums.astype(np.float64)
         for t in range(len(left)):
             plain = plain + left[t].astype(np.float64) * right[t]
@@ -339,19 +334,88 @@ def _chunk(left, left_e, right, right_e, sums, how, special):
     return result
 
 
-def _power_of_two(exponents):
-    """2**exponents as float64, for int64 exponents of normal numbers."""
-    return ((exponents + 1023) << 52).view(np.float64)
+def _largest_exponent(left_e, right_e, shape):
+    """The largest exponent of the products of each element of D, int16."""
+    if _at_once(left_e, shape):
+        products = _spare("exponents", (len(left_e), *shape), np.int16)
+        return np.add(left_e, right_e, out=products).max(axis=0)
+    top, products = left_e[0] + right_e[0], _spare("exponents", shape, np.int16)
+    for t in range(1, len(left_e)):
+        np.maximum(top, np.add(left_e[t], right_e[t], out=products), out=top)
+    return top
 
 
-def _result(total, type):
+def _truncated_products(left, right, scale):
+    """The sum of products * scale, each cut off towards zero, as integers.
+
+    A term is below 2**27, (2 - ulp)**2 * 2**25, so that 32 bits hold the sum of sixteen.
+    """
+    shape = scale.shape
+    if _at_once(left, shape):
+        terms = np.multiply(left, right, out=_spare("terms", (len(left), *shape), left.dtype))
+        terms *= scale
+        whole = _spare("whole", terms.shape, np.int32)
+        np.copyto(whole, terms, casting="unsafe")  # towards zero
+        return whole.sum(axis=0, dtype=np.int32)
+    term, whole = _spare("terms", shape, left.dtype), _spare("whole", shape, np.int32)
+    part, total = np.zeros(shape, np.int32), 0
+    for t in range(len(left)):
+        np.multiply(left[t], right[t], out=term)
+        np.multiply(term, scale, out=term)
+        np.copyto(whole, term, casting="unsafe")
+        np.add(part, whole, out=part)
+        if t % 16 == 15:
+            total = total + part.astype(np.int64)
+            part[...] = 0
+    return total + part
+
+
+def _at_once(left, shape):
+    """Whether the products of all terms are held together: few calls, or small arrays."""
+    return len(left) <= 16 and len(left) * math.prod(shape) <= _PRODUCTS
+
+
+_SPARE = threading.local()
+
+
+def _spare(name, shape, dtype):
+    """Memory for an intermediate array. It is used again: to ask the system for it anew would cost more
+    than the arithmetic.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if len(getattr(_SPARE, name, b"")) < size:
+        setattr(_SPARE, name, np.empty(size, np.uint8))
+    return getattr(_SPARE, name)[:size].view(dtype).reshape(shape)
+
+
+def _narrowed(top, sums):
+    """Whether float32 can hold every step of a chunk; then `top`, its largest exponents, is at least _LEAST.
+
+    An exponent below that is one of zeros, which may have any, unless the accumulator is that small.
+    """
+    if int(top.max()) > _MOST:
+        return False
+    if int(top.min()) < _LEAST:
+        if ((np.abs(sums) < 2.0**_LEAST) & (sums != 0)).any():
+            return False
+        np.maximum(top, _LEAST, out=top)
+    return True
+
+
+def _power_of_two(exponents, width):
+    """2**exponents as float32 or float64, for exponents of normal numbers."""
+    if width == np.float32:
+        return ((exponents.astype(np.int32) + 127) << 23).view(width)
+    return ((exponents.astype(np.int64) + 1023) << 52).view(width)
+
+
+def _result(total, type, may_be_subnormal):
     """Exact float64 sums as a result type's values, float32."""
     if type == "f16":
         return total.astype(np.float16).astype(np.float32) + np.float32(0)  # no negative zero
     dropped = 29 if type == "f32" else 39
     cut = (total.view(np.int64) & np.int64(-1 << dropped)).view(np.float64)
-    small = np.abs(cut) < 2.0**-126
-    if small.any():
+    if may_be_subnormal and (small := np.abs(cut) < 2.0**-126).any():
         unit = 2.0 ** (-149 if type == "f32" else -139)
         cut[small] = np.trunc(total[small] / unit) * unit
     return cut.astype(np.float32)

@@ -203,10 +203,12 @@ def _count_copy(m, ins, kind, where, lanes, address, reading, width) -> None:
     by_line = kind == "cp.async.cg" and m.counting
     key = ("copy", _offset(where) & 127, _offset(address) & 127)
     known = facts.get(key) if by_line else None
-    same = known is not None and known[0] is other and known[1] is lanes and known[2] is reading
-    if same and not (m.is_first and row.room > 0):
+    if known is not None and known[0] is other and known[1] is lanes and known[2] is reading:
         for name, value in zip(_COUNTED, known[3], strict=True):
             setattr(row, name, getattr(row, name) + value)
+        m.sample(row, "shared", where, lanes, width, kind)
+        if reading is not False:
+            m.sample(row, "global", address, reading, width, kind)
         return
     before = [getattr(row, name) for name in _COUNTED]
     sources = m.addresses(address).reshape(m.W, 32) if by_line else None

@@ -35,6 +35,7 @@ _NARROW = {
     "b1": 32,
 }  # elements of a 32-bit word, which is what is addressed of them
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
+_MATRICES_AT_ONCE = 128  # of A, B and C: so many stay in the cache
 
 
 def _items(operand) -> tuple:
@@ -167,21 +168,50 @@ def movmatrix(ins, bind):
 # ---------------------------------------------------------------------------------------
 
 
-def _product_step(ins, bind, product: Product):
-    """D = A @ B + C on the registers of four vector operands."""
-    parts = (product.d, product.a, product.b, product.c)
-    for operand, fragment in zip(ins.operands, parts, strict=True):
-        if len(_items(operand)) != fragment.registers:
-            raise bind.error(f"{fragment.registers} registers expected in {operand}")
-    word = np.uint64 if product.a_type == "f64" else np.uint32
-    put = bind.put_lanes(_items(ins.operands[0]))
-    a, b, c = (bind.lanes(_items(operand), word) for operand in ins.operands[1:])
+class Products:
+    """The step D = A @ B + C on the registers of four vector operands, of one instruction or of several.
 
-    def step(m, mask):
-        _all_lanes(m, mask, ins)
-        put(m, product(a(m), b(m), c(m)), mask)
+    Products that stand in a row and do not need each other's results are done as one, over more
+    matrices: NumPy then works on longer arrays.
+    """
 
-    return step
+    def __init__(self, ins, bind, product: Product):
+        parts = (product.d, product.a, product.b, product.c)
+        for operand, fragment in zip(ins.operands, parts, strict=True):
+            if len(_items(operand)) != fragment.registers:
+                raise bind.error(f"{fragment.registers} registers expected in {operand}")
+        self.word = np.uint64 if product.a_type == "f64" else np.uint32
+        put = bind.put_lanes(_items(ins.operands[0]))
+        gets = [[bind.array(r, self.word) for r in _items(part)] for part in ins.operands[1:]]
+        self.ins, self.product, self.parts = ins, product, [(put, gets)]
+        self.reads, self.writes = bind.uses, bind.defs
+
+    def join(self, other) -> bool:
+        """Takes the next step in, where it is such a product and reads nothing that is written here."""
+        fits = type(other) is Products and other.product == self.product
+        if not fits or self.writes & other.reads:
+            return False
+        self.parts += other.parts
+        self.reads, self.writes = self.reads | other.reads, self.writes | other.writes
+        return True
+
+    def __call__(self, m, mask):
+        _all_lanes(m, mask, self.ins)
+        at_once = max(1, _MATRICES_AT_ONCE // m.W)
+        for first in range(0, len(self.parts), at_once):
+            parts = self.parts[first : first + at_once]
+            a, b, c = (self._registers(m, [gets[i] for _, gets in parts]) for i in range(3))
+            d = self.product(a, b, c).reshape(-1, len(parts), m.W, 32)
+            for at, (put, _) in enumerate(parts):
+                put(m, d[:, at], mask)
+
+    def _registers(self, m, gets) -> np.ndarray:
+        """(registers, instructions * W, 32) of one operand of these instructions."""
+        found = np.empty((len(gets[0]), len(gets), m.B, m.T), self.word)
+        for at, registers in enumerate(gets):
+            for number, get in enumerate(registers):
+                found[number, at] = get(m)
+        return found.reshape(len(gets[0]), -1, 32)
 
 
 def _architecture(bind) -> int:
@@ -213,7 +243,7 @@ def _of_bits(ins) -> str:
 
 
 def mma(ins, bind):
-    return _product_step(ins, bind, mma_product(ins, bind))
+    return Products(ins, bind, mma_product(ins, bind))
 
 
 def is_sparse(ins) -> bool:
@@ -503,7 +533,7 @@ def wmma_product(ins, bind) -> Product:
 
 
 def _wmma_mma(ins, bind):
-    return _product_step(ins, bind, wmma_product(ins, bind))
+    return Products(ins, bind, wmma_product(ins, bind))
 
 
 _SHAPES = (

@@ -28,6 +28,7 @@ class Block:
 def divide(body: list, tables: dict[str, tuple[str, ...]], opcodes: Table) -> list[Block]:
     """Basic blocks of a body without calls. tables: the `.branchtargets`, by name."""
     blocks, labels, ends = [Block()], {}, []
+    together = None  # the last block that warps enter with all their lanes
 
     def start(head: str = "") -> Block:
         """A new block that the present one falls into."""
@@ -89,8 +90,11 @@ def divide(body: list, tables: dict[str, tuple[str, ...]], opcodes: Table) -> li
                 blocks[-1].targets = [len(blocks)]
                 blocks.append(Block())
                 continue
-            if head:
+            whole = head == "warp" and row.member is None
+            if head and not (whole and here is together):
                 here = start(head)
+            if whole:
+                together = here
             here.code.append(item)
             if head.endswith("barrier"):
                 start()

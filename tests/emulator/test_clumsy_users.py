@@ -1,10 +1,13 @@
 """Wrong arguments are refused by name, before anything runs; what was not counted is not given as 0."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from cuda_source import compile_ptx
 
 import emulator
+from emulator import bench
 from emulator.__main__ import main
 
 SCALE = compile_ptx(
@@ -134,6 +137,15 @@ def test_extents_on_the_command_line(wrong, capsys):
         main(["run", "k.ptx", *wrong.split()])
     assert left.value.code == 2
     assert "one to three numbers" in capsys.readouterr().err
+
+
+def test_bench_sets_two_checkouts_side_by_side(capsys):
+    here = Path(emulator.__file__).parents[1]
+    said = bench.against(here, size=128, rounds=1)
+    assert len(said.splitlines()) == 4 and "mma.sync tiles" in said
+    assert all(0.05 < float(line.split()[-1]) < 20 for line in said.splitlines()[1:])
+    assert main(["bench", "--against", str(here / "tests")]) == 1
+    assert "no emulator is there" in capsys.readouterr().err
 
 
 def test_bench_takes_whole_tiles(capsys):

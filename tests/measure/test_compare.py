@@ -3,6 +3,8 @@
 import pytest
 
 from kernels import gpu
+from kernels.rungs import find
+from kernels.settings import BOOK_ARCH, configuration
 from measure import compare, provenance
 from measure.compare import count_on_emulator
 
@@ -31,3 +33,13 @@ def test_without_a_gpu_the_emulator_stands_alone(tmp_path, monkeypatch, capsys):
     rows = compare(["naive"], (32, 32, 32))
     assert rows and all(row["gpu"] is None and row["emulator"] > 0 for row in rows)
     assert "no recorded comparison" in capsys.readouterr().out
+
+
+def test_what_is_counted_is_the_setting_of_the_size():
+    """A launch whose setting is not the row's default has the geometry that its build was made for."""
+    size = (128, 128, 64)
+    chosen = dict(configuration("coarsened_1d", size, BOOK_ARCH).macros)
+    assert chosen != find("coarsened_1d").resolve()
+    counts = count_on_emulator("coarsened_1d", size)
+    assert counts == count_on_emulator("coarsened_1d", size, chosen)
+    assert counts.machine["shared wavefronts, loads"] < counts["shared wavefronts, loads"]
