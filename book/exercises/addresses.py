@@ -89,6 +89,7 @@ def _rectangles(case: Case) -> dict[int, tuple[int, int]]:
     if (
         case.product is None
         and len(case.grid) == 1
+        and isinstance(case.args[0], np.ndarray)
         and case.args[0].ndim == 2
         and case.expected.ndim == 1
     ):

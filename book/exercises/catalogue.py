@@ -692,7 +692,7 @@ EXERCISES = (
         "neighbouring words, one per bank. The number of additions is the same.",
         cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
-        goals=(Goal("shared_wavefronts", 100, "n=512"),),
+        goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
         suspects=ramp.piece_suspects(256),
     ),
     Exercise(

@@ -34,6 +34,7 @@ from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .race import race
 from .signature import differences
+from .weak import between_blocks
 
 RIGHT, WRONG = "✓", "✗"
 
@@ -116,6 +117,8 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])), pictures=seen)
     if beyond := beyond_its_end(exercise, source, [tries[0].case, tries[-1].case]):
         return failed(*beyond)
+    if hidden := between_blocks(exercise, source, built, cases):
+        return failed(*hidden)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
     traces = {one.case.label: one.trace for one in tries}
@@ -202,7 +205,7 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if last.trace.uneven:
         return explain_uneven(last.trace, kernel.source, kernel.file)
     if last.trace.hazards:
-        said = explain_hazards(last.trace, kernel.source, kernel.file)
+        said = explain_hazards(last.trace, kernel.source, kernel.file, case=last.case)
         if last.trace.hazards[0].kind == "global-race" and not last.right:
             # Threads that share an output have mostly computed a wrong index.
             said += tuple(
