@@ -207,7 +207,14 @@ def _epilogues(rng):
         ((1, 2, 3), (2.0, 0.0)),
         (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
-    return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
+    made = []
+    for size, scalars in tried:
+        case = product(rng, size, (32, 32), (256,), scalars=scalars)
+        if size[1] % 4:
+            rows = f"N={size[1]} is no multiple of 4, so rows of C begin at addresses that are no multiple of 16"
+            case = replace(case, special=f"{rows}, and a thread may have fewer than four columns")
+        made.append(case)
+    return tuple(made)
 
 
 def _rows_of_order(case):
@@ -218,6 +225,24 @@ def _rows_of_order(case):
 def _columns_of_order(case):
     m, n = case.expected.shape
     return np.arange(m * n, dtype=np.int32).reshape(n, m).T
+
+
+def _turned_order(case):
+    m, n = case.expected.shape
+    return np.ascontiguousarray(case.expected.T).reshape(m, n)
+
+
+def _first_tile_astray(case, out) -> str | None:
+    """The first block that visits another tile than it should."""
+    visits = {int(block): tuple(map(int, at)) for at, block in np.ndenumerate(out)}
+    for block in range(out.size):
+        right = tuple(int(i) for i in np.argwhere(case.expected == block)[0])
+        if block in visits and visits[block] != right:
+            return (
+                f"Block {block} visits tile {visits[block]} of {out.shape[0]} x {out.shape[1]}, and should visit tile {right}: "
+                "in each band, m counts up first, and then n."
+            )
+    return None
 
 
 def _one_row_of_b(row):
@@ -643,7 +668,11 @@ EXERCISES = (
         suspects={
             "This is row-major order: no bands": _rows_of_order,
             "This is column-major order over the whole of C: no bands": _columns_of_order,
+            "order is stored as if its rows had tiles_m elements, with m and n the other way round": _turned_order,
         },
+        decode=_first_tile_astray,
+        outside="A band has GROUP rows of tiles, the last one as many as are left. So for every block m has to be below "
+        "tiles_m and n below tiles_n, which is so when the place in the band is divided by the band's own number of rows.",
     ),
     Exercise(
         "beat_the_clock", EVERYTHING, "Beat a rung's time", 60,
@@ -725,6 +754,7 @@ EXERCISES = (
         "If only the first n / 2 threads work, and each swaps its pair, every element has one owner.",
         cases=lambda rng: last_drawn(ramp.reversals(rng)),
         suspects=ramp.REVERSAL_SUSPECTS,
+        decode=ramp.left_in_place,
     ),
     Exercise(
         "keep_precision", ACROSS, "Keep the digits of a sum", 15,
@@ -817,6 +847,7 @@ EXERCISES = (
         needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
         goals=(Goal("shared_wavefronts", 32, "K=32"),),
         suspects=ramp.B_SUSPECTS,
+        decode=ramp.products_of_blocks,
     ),
     Exercise(
         "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,

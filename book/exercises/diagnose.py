@@ -11,11 +11,15 @@ import numpy as np
 from .cases import unwritten
 from .exercise import Case
 from .suspects import SUSPECTS
+from .terms import of_product
 
 NOTHING_ADDED = "0: nothing was added up there."
 LEFT_OUT = (
     "0: nothing is added to these outputs. A loop over a thread's outputs leaves them out, or a test keeps their thread from "
     "adding."
+)
+NOT_COPIED = (
+    "0, and no 0 belongs there: a test leaves them out, or they are copied from where zeros stand."
 )
 NOT_EXPLAINED = "wrong"
 
@@ -75,6 +79,8 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
     if found := named(case, got, suspects, others):
         return [*said, *found]
     if not got[bad].any():
+        if not case.tolerance:
+            return [*said, f"{_first_up(where(bad))} {NOT_COPIED}"]
         everywhere = not got[~missing].any()
         return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED if everywhere else LEFT_OUT}"]
     if moved := _moved(case, got, missing):
@@ -85,8 +91,12 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
             f"{_first_up(where(bad))} NaN: computed from memory that was never written "
             "(what the output held before is no number: with beta = 0 it must not be read).",
         ]
+    if not missing.any() and (counted := of_product(case, got)):
+        return [*said, counted]
     if off := _off_by_one_number(case, got, bad | missing):
         return [*said, off]
+    if kind := _of_another_kind(case, got, missing):
+        return [*said, kind]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
@@ -107,16 +117,16 @@ def where(mask: np.ndarray) -> str:
     if flat.mean() > 0.97:
         return "every element is"
     if mask.ndim == 1 and _covers(flat, by_row[:, None] | by_col):
-        return _verb(_indices("element", by_col))
+        return _verb(indices("element", by_col))
     if by_row.any() and _covers(flat, np.repeat(by_row[:, None], cols, 1)):
-        return _verb(_indices("row", by_row))
+        return _verb(indices("row", by_row))
     if by_col.any() and _covers(flat, np.repeat(by_col[None], rows, 0)):
-        return _verb(_indices("column", by_col))
+        return _verb(indices("column", by_col))
     if by_row.any() and by_col.any() and _covers(flat, by_row[:, None] | by_col):
-        return f"{_indices('row', by_row)} and {_indices('column', by_col)} are"
+        return f"{indices('row', by_row)} and {indices('column', by_col)} are"
     part_row, part_col = flat.any(1), flat.any(0)
     if _covers(flat, part_row[:, None] & part_col):
-        return f"{_indices('row', part_row)}, there {_indices('column', part_col)}, are"
+        return f"{indices('row', part_row)}, there {indices('column', part_col)}, are"
     first = tuple(int(i) for i in np.argwhere(mask)[0])
     share = max(1, round(100 * float(flat.mean())))
     return f"about {share}% of the elements (the first at {list(first)}) are"
@@ -131,7 +141,7 @@ def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
     return mask[shape].mean() > 0.97 and not mask[~shape].any()
 
 
-def _indices(what: str, marked: np.ndarray) -> str:
+def indices(what: str, marked: np.ndarray) -> str:
     """ "rows 16 and up", "row 3", "rows with index % 16 in 8-15", "6 of 40 columns"."""
     found = np.flatnonzero(marked)
     n, first, last = len(marked), int(found[0]), int(found[-1])
@@ -189,8 +199,10 @@ def _matches(case: Case, got, missing, guess) -> bool:
 def _moved(case: Case, got, missing) -> str | None:
     """What belongs elsewhere: whole rows or columns of a product, chunks or elements of a mapping."""
     if case.product is not None:
-        return _moved_line("row", got, case.expected, missing) or _moved_line(
-            "column", got.T, case.expected.T, missing.T
+        return (
+            _moved_line("row", got, case.expected, missing)
+            or _moved_line("column", got.T, case.expected.T, missing.T)
+            or _scattered(case, got, missing)
         )
     whole = got.ndim == 3  # chunks of eight halves: one alone may occur twice by chance
     mine = got.reshape(-1, got.shape[-1]) if whole else got.reshape(-1, 1)
@@ -203,7 +215,63 @@ def _moved(case: Case, got, missing) -> str | None:
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
-            return f"{here} of the output holds what belongs at {there}."
+            return f"{here} of the output holds what belongs at {there}{_how_moved(case, got, here, there)}."
+    return None
+
+
+def _how_moved(case: Case, got, here, there) -> str:
+    """What to look at, where elements stand at the place of others."""
+    if got.shape == got.T.shape and (got == case.expected.T).all() and here == there[::-1]:
+        return ": row and column are the other way round"
+    return ": compare the index that stores it with the index that reads it"
+
+
+def _scattered(case: Case, got, missing) -> str | None:
+    """Of a product: each wrong element is one that belongs elsewhere, in another row and another column."""
+    if case.product is None or missing.any() or got.size > 1 << 14 or not np.isfinite(got).all():
+        return None
+    right = case.expected.reshape(-1)
+    order = np.argsort(right)
+    close = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape).reshape(-1)
+    held = got.reshape(-1).astype(float)
+    low = np.searchsorted(right[order], held - close)
+    high = np.searchsorted(right[order], held + close)
+    if (high <= low).any():
+        return None
+    source = order[low]
+    sure = (high - low == 1) & (source != np.arange(len(held)))
+    if not sure.any() or sure.mean() < 0.5 * wrong(case, got).mean():
+        return None
+    at = int(np.flatnonzero(sure)[0])
+    here, there = (list(map(int, np.unravel_index(i, got.shape))) for i in (at, int(source[at])))
+    return (
+        f"{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the one "
+        "that it was formed for. Compare the rows and columns that are read with those that are stored to."
+    )
+
+
+def _of_another_kind(case: Case, got, missing) -> str | None:
+    """Numbers that betray the type that they have gone through: an int, a half, or the bits of an int."""
+    if got.dtype != np.float32 or not case.tolerance:
+        return None
+    held, right = got[~missing], case.expected[~missing]
+    if held.size < 8 or not held.any():
+        return None
+    bits = np.ascontiguousarray(held).view(np.int32)
+    if (np.abs(bits.astype(np.int64)) < 1 << 20).all():
+        return (
+            "The output holds the bits of whole numbers, which as floats are next to 0 or NaN: a pointer or a value of "
+            "type int stands where a float should."
+        )
+    if not np.isfinite(held).all():
+        return None
+    if (held == np.round(held)).all() and not (right == np.round(right)).any():
+        return "All values are whole numbers: a sum or a product goes through an int, which drops what stands behind the point."
+    with np.errstate(over="ignore"):
+        halves = held.astype(np.float16).astype(np.float32)
+        fits = right.astype(np.float32).astype(np.float16).astype(np.float32) == right
+    if (halves == held).all() and not fits.all():
+        return "All values fit a half: a sum or a product is rounded to half, which keeps 11 significant bits."
     return None
 
 

@@ -40,7 +40,9 @@ _STOPPED = {
 }
 
 
-_GOES_ON = tuple("=+-*/%,(?:&|^<>")  # a line that ends with one of these is not the end of its statement
+_GOES_ON = tuple(
+    "=+-*/%,(?:&|^<>"
+)  # a line that ends with one of these is not the end of its statement
 
 
 def statement_start(line: int, lines: list[str]) -> int:
@@ -118,7 +120,11 @@ def explain_error(
         message = _in_words(str(error).splitlines()[0], source, name)
         said.append(f"block {error.block}{thread}: {message}")
     if "is for all 32 lanes" in str(error):
-        why = "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some take."
+        headline = "an instruction of the whole warp that not all lanes reach"
+        why = (
+            "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some "
+            "take."
+        )
     if _lanes_apart(getattr(error, "waiting", [])):
         why = (
             "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "
@@ -150,7 +156,9 @@ def _lanes_apart(waiting) -> bool:
     warps = [
         match[1] for text in waiting if (match := re.match(r"(.*warp \d+), lanes 0-(?!31)", text))
     ]
-    return any(f"{warp}, lanes" in text for warp in warps for text in waiting if "lanes 0-" not in text)
+    return any(
+        f"{warp}, lanes" in text for warp in warps for text in waiting if "lanes 0-" not in text
+    )
 
 
 def _mbarrier(text: str, source: str, kernel: str) -> str:
@@ -406,11 +414,9 @@ def _why_unfinished(trace, source: str) -> str:
     left = [int(n) for row in waits if (n := row.text.rstrip("; ").split()[-1]).isdigit()]
     if left and max(left):
         n = max(left)
-        return (
-            f". The wait leaves the last {n} group{'s' * (n > 1)} unfinished ({wait}<{n}>), and this may be one of them"
-            if wait == "cp_async_wait"
-            else f". The wait leaves the last {n} group{'s' * (n > 1)} unfinished, and this may be one of them"
-        )
+        which = f"the last {n} groups" if n > 1 else "the last group"
+        call = f" ({wait}<{n}>)" if wait == "cp_async_wait" else ""
+        return f". The wait leaves {which} unfinished{call}, and this copy may belong to it"
     return f". A {commit} has to follow the copies and {wait} the commit, before this access"
 
 

@@ -187,6 +187,9 @@ DESCRIPTOR_SUSPECTS |= {
     "A's descriptor names the tile of B, and B's names the tile of A": described(
         lambda k: (B_TILE + 2 * k, 1024), lambda k: (128 * k - B_TILE, 8192, 1024)
     ),
+    "The leading and the stride offset are the other way round in both descriptors": described(
+        lambda k: (2 * k, 0), lambda k: (128 * k, 1024, 8192)
+    ),
     "The starts are missing in the descriptors: every operand begins where shared memory does": described(
         lambda k: (0, 1024), lambda k: (-B_TILE, 8192, 1024)
     ),
@@ -282,6 +285,20 @@ def row_sums(rng) -> tuple[Case, ...]:
     return tuple(cases)
 
 
+def _turned_tiles(case) -> np.ndarray:
+    """The sums if tile i of block b is taken from row 32 * i and column 64 * b."""
+    x = np.asarray(case.args[0].array, float)
+    M, K = x.shape
+    blocks, tiles = ceil_div(M, 64), ceil_div(K, 32)
+    whole = np.zeros((max(M, 32 * tiles) + 64, max(K, 64 * blocks) + 32))
+    whole[:M, :K] = x
+    sums = np.zeros((blocks, 64))
+    for b in range(blocks):
+        for i in range(tiles):
+            sums[b] += whole[32 * i : 32 * i + 64, 64 * b : 64 * b + 32].sum(1)
+    return sums.reshape(-1)[:M]
+
+
 def _of_tiles(pick) -> Callable:
     """A suspect from how often each tile of 32 columns is summed."""
 
@@ -294,6 +311,7 @@ def _of_tiles(pick) -> Callable:
 
 
 PARITY_SUSPECTS = {
+    "The two coordinates of tma_load are the other way round: x, the column, comes first": _turned_tiles,
     "The last tile is left out": _of_tiles(lambda t: t < len(t) - 1),
     "Only the first tile is summed": _of_tiles(lambda t: t == 0),
     "Only the first two tiles are summed": _of_tiles(lambda t: t < 2),

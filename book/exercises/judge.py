@@ -16,6 +16,7 @@ from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .bounds import beyond_its_end
 from .cases import unwritten
+from .counts import COUNTS
 from .diagnose import NOTHING_ADDED, explained, findings, named
 from .exercise import Exercise, Goal
 from .explain import (
@@ -27,13 +28,16 @@ from .explain import (
     explain_hazards,
     explain_refusal,
     explain_uneven,
+    own_line,
     parameter_name,
     quote,
 )
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
+from .places import declared_shared, meeting
 from .race import race
 from .signature import differences
+from .terms import of_probe
 from .weak import between_blocks
 
 RIGHT, WRONG = "✓", "✗"
@@ -263,11 +267,7 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if whole := _whole(tries[:-1]):
         case = last.case
         if case.special:
-            return (
-                *said,
-                f"It is right at {whole[-1].case.label}; new at {case.label} is that {case.special}. "
-                "Which test keeps a thread from the accesses that it must not make there?",
-            )
+            return (*said, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
         return said
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
@@ -275,11 +275,49 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
     if not causes and isinstance(last.error, errors.OutOfBounds):
-        causes = [
-            _place(last, kernel),
-            "It happens where every tile fits, so no guard is missing: look at the index itself.",
-        ]
+        if _in_shared_memory(last):
+            causes = [_beyond_shared(last, kernel)]
+        elif last.case.special:
+            causes = [_place(last, kernel), f"Here {last.case.special}. {_question(last, kernel)}"]
+        else:
+            causes = [
+                _place(last, kernel),
+                "It happens where every tile fits, so no guard at an edge is missing. Look at the index itself, and at the "
+                "loop that it counts: does it make one turn too many?",
+            ]
     return (*said, *filter(None, causes))
+
+
+def _right_before(one: Attempt, case) -> str:
+    return f"It is right at {one.case.label}; new at {case.label} is that {case.special}."
+
+
+def _in_shared_memory(last: Attempt) -> bool:
+    return isinstance(last.error, errors.OutOfBounds) and "shared memory has" in str(last.error)
+
+
+def _beyond_shared(last: Attempt, kernel: _Kernel) -> str:
+    """What an index beyond shared memory means, with the declarations of the arrays in its line."""
+    lines = (
+        n for n in [own_line(last.error.frames.get(last.error.ptx_line, ()), kernel.file)] if n
+    )
+    declared = declared_shared(kernel.source, next(lines, None))
+    sizes = f"Declared are {' and '.join(declared)}. " if declared else ""
+    return (
+        f"{sizes}Either the index is too large for the array (a loop that runs too far, a wrong row length, two indices in "
+        "the wrong order), or the array is declared too small."
+    )
+
+
+def _question(last: Attempt, kernel: _Kernel) -> str:
+    """What to look at, where a launch with new sizes leaves an array."""
+    if isinstance(last.error, errors.Misaligned):
+        return "Which test keeps a thread from a wide access where the address is no multiple of its width?"
+    if kernel.exercise.outside:
+        return kernel.exercise.outside
+    if _in_shared_memory(last):
+        return _beyond_shared(last, kernel)
+    return "Which test keeps a thread from the accesses that it must not make there?"
 
 
 def _place(last: Attempt, kernel: _Kernel) -> str:
@@ -315,10 +353,12 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     unset = np.isnan(last.output.astype(float)).any()
     if unset and (causes := list(what_if(kernel.built, kernel.name, last.case))):
         return (headline, *causes)
+    decode = kernel.exercise.decode
+    told = decode(last.case, last.output) if decode else None
+    if told and not named(last.case, last.output, suspects, outputs):
+        return (headline, told)
     if explained(said):
         return (headline, *said)
-    if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
-        return (headline, told)
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
         more = findings(case, output, suspects, outputs)
@@ -328,7 +368,9 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
-    if not causes:
+    if not causes and (counted := _counted(kernel, [last.case, *later])):
+        return (headline, *said, counted)
+    if not causes and not unwritten(last.output).any():
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
         if one := next(stopped, None):
             return _outside(kernel, [*tries[:-1], one], ())
@@ -343,30 +385,56 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         ]
     if not causes and unwritten(last.output).any():
         causes = [
-            "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict."
+            "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict "
+            "(does it compare the row with the number of rows, and the column with that of columns?)."
         ]
     new = _new_here(tries)
     return (headline, *said, *causes, *([new] if new else []))
 
 
+def _counted(kernel: _Kernel, cases) -> str | None:
+    """How often the terms of a sum are added, from the first case that can be asked."""
+    case = next((case for case in cases if case.probe is not None), None)
+    if case is None:
+        return None
+    return of_probe(lambda probe: attempt(kernel.built, kernel.name, probe), case)
+
+
 def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> list[str]:
     """The source lines that spend most of this metric, beyond what conflict-free addresses would take."""
     if goal.metric not in COLUMNS:
-        return []
+        return _lines_that_count(trace, goal, source, name, most)
     lines = trace.by_line(f"{name}.cu")
     least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
     excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
     said = []
     for n in sorted(excess, key=lambda n: (-excess[n], n))[:most]:
-        if excess[n] <= 0:
+        if excess[n] <= 0 and said:
+            continue
+        if not lines[n][goal.metric]:
             continue
         spent = f"{lines[n][goal.metric]:,} {goal.words}"
         if least:
             spent += f", without conflicts {lines[n][least]:,}"
+            if excess[n] > 0 and (lanes := meeting(trace, n, name)):
+                spent += f": {lanes}"
         elif goal.metric == "global_sectors":
             spent += f" in {lines[n]['global_requests']:,} requests"
         said += [quote(n, source, ".cu"), f"  {spent}"]
     return said
+
+
+def _lines_that_count(trace, goal: Goal, source: str, name: str, most: int) -> list[str]:
+    """The same of what is no column of the trace, such as the bytes that are read."""
+    spent: dict[int, int] = {}
+    for row in trace.instructions:
+        line = own_line(row.frames, f"{name}.cu")
+        if line is not None:
+            spent[line] = spent.get(line, 0) + COUNTS[goal.metric](row)
+    worst = sorted((n for n in spent if spent[n]), key=lambda n: (-spent[n], n))[:most]
+    return [
+        text for n in worst for text in (quote(n, source, ".cu"), f"  {spent[n]:,} {goal.words}")
+    ]
 
 
 def _count(n: int, what: str, plural: str) -> str:

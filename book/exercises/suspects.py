@@ -115,6 +115,19 @@ def _b_one_tile_late(t):
     return change
 
 
+def _one_stays(operand: str, t: int):
+    """One operand's tile is fetched anew in each step, the other's is always the first one."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or t == K:
+            return None
+        first = np.arange(K) % t
+        return _with(p, A=p.A[:, first]) if operand == "A" else _with(p, B=p.B[first])
+
+    return change
+
+
 def _every_other(t):
     return lambda p: (
         _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) // t % 2 == 0))
@@ -231,6 +244,18 @@ SUSPECTS = [
             for t in TILES
         ),
         *((f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t)) for t in TILES),
+        *(
+            (
+                f"{moving} moves on along K, and {staying} stays at its first tile ({t} terms)",
+                _one_stays(staying, t),
+            )
+            for t in TILES
+            for staying, moving in ("AB", "BA")
+        ),
+        (
+            "Both operands are taken from A: the product is that of A and its own transpose",
+            lambda p: _with(p, B=p.A.T) if p.A.shape[0] == p.B.shape[1] else None,
+        ),
         (
             "Everything is added twice",
             lambda p: 2 * p.A @ p.B * p.alpha + p.beta * p.old,
