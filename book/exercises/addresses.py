@@ -101,7 +101,9 @@ def _rectangles(case: Case) -> dict[int, tuple[int, int]]:
     across, down = case.grid
     if M % down or N % across:
         return {}
-    return {0: (M // down, K), 1: (K, N // across), case.output: (M // down, N // across)}
+    by_columns = case.args[1].shape == (N, K) != (K, N)  # B is given column by column
+    of_b = (N // across, K) if by_columns else (K, N // across)
+    return {0: (M // down, K), 1: of_b, case.output: (M // down, N // across)}
 
 
 def _rectangle(rows: int, columns: int, length: int) -> np.ndarray:

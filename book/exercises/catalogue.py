@@ -1007,7 +1007,7 @@ EXERCISES = (
             Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
         ),
         suspects=hopper.STEP_SUSPECTS,
-        inspect=hopper.shared_steps,
+        inspect=hopper.steps_by_groups,
         arch=hopper.ARCH,
     ),
 )  # fmt: skip

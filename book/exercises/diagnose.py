@@ -179,13 +179,20 @@ def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
 
 
 def _matches(case: Case, got, missing, guess) -> bool:
+    """Whether the suspect gives this output. What differs little is compared closely, what is much rounded loosely."""
+    return any(
+        _within(case, got, missing, guess, times) for times in ((20, 2) if case.tolerance else (1,))
+    )
+
+
+def _within(case: Case, got, missing, guess, times: float) -> bool:
     try:
         predicted = guess(case)
     except (ValueError, IndexError, AttributeError):
         return False  # the suspect does not fit these shapes
     if predicted is None or predicted.shape != got.shape:
         return False
-    loose = 20 * case.tolerance * case.scale
+    loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
     with np.errstate(invalid="ignore"):
         same = (
             np.abs(got.astype(float) - predicted) <= loose if case.tolerance else got == predicted
@@ -204,10 +211,12 @@ def _moved(case: Case, got, missing) -> str | None:
             or _moved_line("column", got.T, case.expected.T, missing.T)
             or _scattered(case, got, missing)
         )
-    whole = got.ndim == 3  # chunks of eight halves: one alone may occur twice by chance
-    mine = got.reshape(-1, got.shape[-1]) if whole else got.reshape(-1, 1)
+    # Chunks of eight halves: one half alone may occur twice by chance.
+    whole = got.ndim == 3 or (got.dtype == np.float16 and got.shape[-1] % 8 == 0)
+    mine = got.reshape(-1, 8 if whole else 1) if got.ndim < 3 else got.reshape(-1, got.shape[-1])
     right = case.expected.reshape(mine.shape)
-    shape = got.shape[:-1] if whole else got.shape
+    shape = got.shape[:-1] if got.ndim == 3 else (*got.shape[:-1], got.shape[-1] // mine.shape[1])
+    chunk = " (chunks of eight)" if whole and got.ndim < 3 else ""
     if case.tolerance:
         return _moved_element(case, got, missing) if got.ndim == 1 else None
     gone = missing.reshape(mine.shape).any(1)
@@ -215,7 +224,7 @@ def _moved(case: Case, got, missing) -> str | None:
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
-            return f"{here} of the output holds what belongs at {there}{_how_moved(case, got, here, there)}."
+            return f"{here} of the output{chunk} holds what belongs at {there}{_how_moved(case, got, here, there)}."
     return None
 
 
@@ -265,7 +274,11 @@ def _of_another_kind(case: Case, got, missing) -> str | None:
         )
     if not np.isfinite(held).all():
         return None
-    if (held == np.round(held)).all() and not (right == np.round(right)).any():
+    if (
+        (np.abs(held) < 1 << 22).all()
+        and (held == np.round(held)).all()
+        and not (right == np.round(right)).any()
+    ):
         return "All values are whole numbers: a sum or a product goes through an int, which drops what stands behind the point."
     with np.errstate(over="ignore"):
         halves = held.astype(np.float16).astype(np.float32)

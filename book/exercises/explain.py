@@ -153,12 +153,8 @@ def explain_error(
 
 def _lanes_apart(waiting) -> bool:
     """Whether the lanes of one warp wait at two places, as they do where a branch has split them."""
-    warps = [
-        match[1] for text in waiting if (match := re.match(r"(.*warp \d+), lanes 0-(?!31)", text))
-    ]
-    return any(
-        f"{warp}, lanes" in text for warp in warps for text in waiting if "lanes 0-" not in text
-    )
+    warps = [match[1] for text in waiting if (match := re.match(r"(.*warp \d+), lanes ", text))]
+    return len(set(warps)) < len(warps)
 
 
 def _mbarrier(text: str, source: str, kernel: str) -> str:
@@ -403,6 +399,8 @@ def _why_unfinished(trace, source: str) -> str:
     waits = trace.rows("cp.async.wait")
     for_all = [row for row in waits if "wait_all" in row.opcode]
     threads = int(np.prod(trace.block)) * trace.blocks
+    if not any(row.threads for row in (*waits, *commits)):
+        return f". Nothing is committed, or waited for: {commit} has to follow the copies, and {wait} the commit"
     if not any(row.threads for row in waits):
         return f". No wait is executed: {wait} has to come first"
     if not any(row.threads for row in commits) and not for_all:

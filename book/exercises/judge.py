@@ -302,7 +302,7 @@ def _beyond_shared(last: Attempt, kernel: _Kernel) -> str:
         n for n in [own_line(last.error.frames.get(last.error.ptx_line, ()), kernel.file)] if n
     )
     declared = declared_shared(kernel.source, next(lines, None))
-    sizes = f"Declared are {' and '.join(declared)}. " if declared else ""
+    sizes = f"Declared here: {', '.join(declared)}. " if declared else ""
     return (
         f"{sizes}Either the index is too large for the array (a loop that runs too far, a wrong row length, two indices in "
         "the wrong order), or the array is declared too small."
@@ -358,7 +358,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if told and not named(last.case, last.output, suspects, outputs):
         return (headline, told)
     if explained(said):
-        return (headline, *said)
+        new = _new_here(tries) if "holds what belongs" in said[-1] else None
+        return (headline, *said, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
         more = findings(case, output, suspects, outputs)
@@ -408,7 +409,7 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
     least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
     excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
     said = []
-    for n in sorted(excess, key=lambda n: (-excess[n], n))[:most]:
+    for n in sorted(excess, key=lambda n: (-excess[n], -lines[n][goal.metric], n))[:most]:
         if excess[n] <= 0 and said:
             continue
         if not lines[n][goal.metric]:
@@ -418,10 +419,23 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
             spent += f", without conflicts {lines[n][least]:,}"
             if excess[n] > 0 and (lanes := meeting(trace, n, name)):
                 spent += f": {lanes}"
+        elif goal.metric == "global_requests":
+            spent += _each_store_of(trace, n, name)
         elif goal.metric == "global_sectors":
             spent += f" in {lines[n]['global_requests']:,} requests"
         said += [quote(n, source, ".cu"), f"  {spent}"]
     return said
+
+
+def _each_store_of(trace, line: int, name: str) -> str:
+    """What would take fewer requests, where this line stores 4 bytes a thread."""
+    rows = [
+        row
+        for row in trace.rows("st")
+        if row.global_requests and row.threads and own_line(row.frames, f"{name}.cu") == line
+    ]
+    narrow = rows and {row.bytes // row.threads for row in rows} == {4}
+    return ", of 4 bytes a thread: a store of 16 (a float4) does the work of four" if narrow else ""
 
 
 def _lines_that_count(trace, goal: Goal, source: str, name: str, most: int) -> list[str]:

@@ -311,7 +311,7 @@ def dot_products(rng) -> tuple[Case, ...]:
             Case(
                 f"M={M}, K={K}", (A, B, poisoned((M,)), np.int32(M), np.int32(K)), 2, wide.sum(1),
                 (ceil_div(M, 64),), (64,), tolerance=3 * K**0.5 * EPSILON, scale=wide.sum(1),
-                special="" if M % 64 == 0 else f"M={M} is no multiple of 64",
+                special="" if M % 64 == 0 else f"M={M} is no multiple of 64, and K is {K}, not 256",
                 probe=_one_term_a_row,
             )
         )  # fmt: skip
@@ -345,7 +345,20 @@ def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
     return guess
 
 
+def _down_a_column(number: int):
+    """The sums if one operand is read at k * M + row."""
+
+    def guess(case):
+        A, B = (x.astype(float) for x in case.args[:2])
+        turned = case.args[number].astype(float).reshape(A.shape[::-1]).T
+        return (turned * B if number == 0 else A * turned).sum(1)
+
+    return guess
+
+
 PRECISION_SUSPECTS = {
+    "A is read at k * M + row, as if it were stored column by column": _down_a_column(0),
+    "B is read at k * M + row, as if it were stored column by column": _down_a_column(1),
     "Products and sums are both rounded to half: 11 significant bits": _in_half(True, True),
     "The sum is kept in half (fused multiply-add): each step rounds it to 11 significant bits": (
         _in_half(False, True, fused=True)
