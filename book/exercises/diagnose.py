@@ -83,6 +83,10 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
             return [*said, f"{_first_up(where(bad))} {NOT_COPIED}"]
         everywhere = not got[~missing].any()
         return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED if everywhere else LEFT_OUT}"]
+    if left := _left_as_it_was(case, got, bad):
+        return [*said, left]
+    if scaled := _scaled(case, got, missing):
+        return [*said, scaled]
     if moved := _moved(case, got, missing):
         return [*said, moved]
     if np.isnan(got[bad].astype(float)).all():
@@ -301,6 +305,34 @@ def _moved_element(case: Case, got, missing) -> str | None:
     if at is None:
         return None
     return f"Element {at} of the output holds what belongs at {source[at]}."
+
+
+def _left_as_it_was(case: Case, got, bad) -> str | None:
+    """Where an output that holds old values is wrong, and is what it was."""
+    if case.product is None or not case.product.beta:
+        return None
+    same = bad & (got == case.args[case.output])
+    if not same.any() or (bad & ~same).any():
+        return None
+    return f"{_first_up(where(same))} what they were before: no thread stores there. Which test keeps it from that?"
+
+
+def _scaled(case: Case, got, missing) -> str | None:
+    """Which multiples of A @ B and of the old C the output is, where these are not alpha and beta."""
+    p = case.product
+    if p is None or not p.beta or missing.any() or not np.isfinite(got).all() or got.size < 8:
+        return None
+    parts = np.stack([(p.A @ p.B).reshape(-1), p.old.reshape(-1)], axis=1)
+    (first, second), *_ = np.linalg.lstsq(parts, got.reshape(-1).astype(float), rcond=None)
+    off = np.abs(parts @ (first, second) - got.reshape(-1)).reshape(got.shape)
+    if (off > 40 * case.tolerance * (case.scale + np.abs(p.old))).any():
+        return None
+    if abs(first - p.alpha) < 1e-3 and abs(second - p.beta) < 1e-3:
+        return None
+    return (
+        f"The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {p.alpha:g} * (A @ B) + "
+        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}."
+    )
 
 
 def _off_by_one_number(case: Case, got, bad) -> str | None:

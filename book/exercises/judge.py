@@ -216,6 +216,8 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
                 _causes_in_addresses(kernel, [last.case, *later])
                 or what_if(kernel.built, kernel.name, last.case)
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
+            if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
+                said += (told,)
         elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
@@ -357,6 +359,10 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     told = decode(last.case, last.output) if decode else None
     if told and not named(last.case, last.output, suspects, outputs):
         return (headline, told)
+    if "holds what belongs" in said[-1] and (
+        rows := _causes_in_addresses(kernel, [last.case, *later])
+    ):
+        return (headline, *said, *rows)
     if explained(said):
         new = _new_here(tries) if "holds what belongs" in said[-1] else None
         return (headline, *said, *([new] if new else []))

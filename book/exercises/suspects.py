@@ -128,6 +128,16 @@ def _one_stays(operand: str, t: int):
     return change
 
 
+def _one_ahead(t: int):
+    """In each tile of K, term k of A meets term k - 1 of B, and the first one the last."""
+
+    def change(p):
+        k = np.arange(p.A.shape[1])
+        return _with(p, A=p.A[:, k // t * t + (k + 1) % t]) if len(k) % t == 0 else None
+
+    return change
+
+
 def _every_other(t):
     return lambda p: (
         _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) // t % 2 == 0))
@@ -228,6 +238,13 @@ SUSPECTS = [
             lambda p: (
                 p.A.sum(1)[:, None] + p.B.sum(0)[None] if not p.beta and p.alpha == 1 else None
             ),
+        ),
+        *(
+            (
+                f"In each {t} terms along K, A's are one term ahead of B's",
+                _one_ahead(t),
+            )
+            for t in TILES
         ),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
@@ -332,7 +349,7 @@ SUSPECTS = [
         ),
         *(
             (
-                f"Of every {2 * t} terms along K only the first {t} are summed",
+                f"Of every {2 * t} terms along K only the first{f' {t} are' if t > 1 else ' is'} summed",
                 _every_other(t),
             )
             for t in (1, 2, *TILES)
