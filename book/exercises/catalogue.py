@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import answers, hopper, ramp
+from . import answers, hopper, lanes, ramp
 from .cases import ceil_div, poisoned, product
 from .exercise import Case, Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
@@ -220,6 +220,27 @@ def _columns_of_order(case):
     return np.arange(m * n, dtype=np.int32).reshape(n, m).T
 
 
+def _four_rows_in_one(case):
+    """The output of `coarsen` where a thread adds its four outputs up in the first of its sums."""
+    p = case.product
+    rows = np.pad(p.C, ((0, -len(p.C) % 32), (0, 0))).reshape(-1, 4, 8, p.C.shape[1])
+    sums = np.zeros_like(rows)
+    sums[:, 0] = rows.sum(1)
+    return sums.reshape(-1, p.C.shape[1])[: len(p.C)]
+
+
+def _some_of_four(places):
+    """The scaled matrix where only some elements of each float4 are multiplied, in rows that float4s fit."""
+
+    def guess(case):
+        X, N = case.args[0], case.expected.shape[1]
+        if N % 4:
+            return case.expected.astype(X.dtype)
+        return np.where(np.isin(np.arange(N) % 4, places), case.expected, X)
+
+    return guess
+
+
 def _one_row_of_b(row):
     """The product if all lanes of ldmatrix.trans point at this row of B, column 0: each 8x8 matrix repeats it."""
 
@@ -259,6 +280,7 @@ EXERCISES = (
         "element. Without the guard they would read and write whatever lies behind the arrays.",
         cases=lambda rng: last_drawn(ramp.axpy(rng)),
         suspects=ramp.AXPY_SUSPECTS,
+        decode=ramp.kept,
     ),
     Exercise(
         "coalesce", MEMORY, "Coalesce a kernel", 5,
@@ -351,6 +373,7 @@ EXERCISES = (
             Goal("bytes read from global memory", 66_000, "M=64, N=64, K=64"),
         ),
         suspects={
+            "All four rows are added up in one sum: sum[i] is the output of row ty + 8 * i": _four_rows_in_one,
             "Only the first of each thread's four outputs is summed: sum[1] to sum[3] stay 0": lambda case: np.where(
                 np.arange(len(case.expected))[:, None] % 32 < 8, case.expected, 0
             ),
@@ -394,6 +417,17 @@ EXERCISES = (
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
         cases=lambda rng: last_drawn(_scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
+        suspects={
+            "Alpha is missing": lambda case: case.args[0],
+            "Alpha is multiplied twice": lambda case: case.args[4] * case.expected,
+            "Alpha is added, not multiplied": lambda case: case.args[4] + case.args[0],
+            **{
+                f"Only {words} of each float4 is multiplied by alpha": _some_of_four(some)
+                for words, some in (("one element", (0,)), ("two elements", (0, 1)), ("three elements", (0, 1, 2)))
+            },
+        },
+        outside="A float4 counts as one element: reinterpret_cast<float4*>(x)[i] is element 4 * i of the row, which has N / 4 of "
+        "them. An index in floats, as in x + i, goes in steps of 4 and ends at N.",
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
@@ -511,6 +545,9 @@ EXERCISES = (
         needs=(
             Need("matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"),
         ),
+        watch=lanes.fragments_by_hand,
+        outside="Row r, column c is A[16 * r + c] in A, with columns 0 to 15, and B[8 * r + c] in B, with columns 0 to 7. Both "
+        "have rows 0 to 15.",
     ),
     Exercise(
         "transpose_operand", TENSOR_CORES, "ldmatrix for a transposed operand", 30,
@@ -528,6 +565,8 @@ EXERCISES = (
             Need("ldmatrix instructions", 2, "M=16, N=16, K=16", "ldmatrix loads A and B from shared memory"),
         ),
         inspect=_warp_meets,
+        watch=lanes.rows_of_ldmatrix,
+        outside="Bs has rows 0 to 15 of 16 halves, and a row of one of the four matrices begins in column 0 or in column 8.",
         suspects={
             f"Every lane points at row {row} of B: each lane must point at a row of its own": _one_row_of_b(row)
             for row in range(16)

@@ -81,6 +81,8 @@ def explain_error(
             "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
         )
 
+    if isinstance(error, errors.Misaligned):
+        why = _misaligned(getattr(error, "instruction", "")) or why
     if "a parity is 0 or 1" in str(error):
         headline, why = (
             "a parity that is neither 0 nor 1",
@@ -122,6 +124,18 @@ def explain_error(
     return (headline, *said, *([why] if why else []))
 
 
+def _misaligned(instruction: str) -> str:
+    """What the address of this PTX instruction must be a multiple of, in the words of who wrote C++."""
+    if instruction.startswith("wmma"):
+        return (
+            "load_matrix_sync and store_matrix_sync take pointers to 16 x 16 tiles: along K a tile begins at each multiple of "
+            "16 elements, so a loop over tiles goes on in steps of 16."
+        )
+    if instruction.startswith("ldmatrix"):
+        return "Each lane gives ldmatrix the address of a row of eight halves, so a column within a row must be a multiple of 8."
+    return ""
+
+
 def _mbarrier(text: str, source: str, kernel: str) -> str:
     """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
     return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
@@ -151,6 +165,10 @@ def _in_words(message: str, source: str, kernel: str) -> str:
         (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
         (r" at address 0x[0-9a-f]+:", ","),
         (r", 0 bytes past", ", just past"),
+        (r", shared memory has (\d+) bytes here", r", beyond the end of shared memory (\1 bytes)"),
+        (r"\bcp accesses", "a copy reads"),
+        (r"\bldmatrix accesses", "ldmatrix reads"),
+        (r"\bwmma accesses", "a fragment takes"),
     ):
         message = re.sub(old, new, message)
     return re.sub(r"\bargument (\d+)", lambda m: parameter_name(int(m[1]), source, kernel), message)
@@ -258,8 +276,13 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
                     f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
                     "another barrier, passes too early"
                 )
+            elif trace.rows("cp.async"):
+                did = (
+                    f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
+                    "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
+                )
             if not _fills_shared_memory(trace):
-                did = "reads shared memory, and nothing in this kernel writes to it"
+                did = "reads shared memory, and nothing in this kernel writes to it at this size"
         if first is None:
             first, second = second, None
         if hazard.kind == "uninitialised-register" and "wgmma" in source:
@@ -273,7 +296,37 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
         if text not in said:
             said.append(text)
-    return (headline, *(line for text in said[:3] for line in text))
+    said = [line for text in said[:3] for line in text]
+    if any(hazard.kind == "unfinished-copy" for hazard in trace.hazards):
+        said += _waits(trace)
+    return (headline, *said)
+
+
+def _waits(trace) -> list[str]:
+    """What the waits of this launch are for, where a copy by cp.async is used before it has landed."""
+    if not trace.rows("cp.async.ca") and not trace.rows("cp.async.cg"):
+        return []
+    waits = trace.rows("cp.async.wait")
+    if trace.rows("cp.async.mbarrier") or trace.rows("cp.async.bulk"):
+        return []
+    if not waits:
+        return ["Nothing in this kernel waits for its copies: cp_async_wait<n>() does."]
+    groups = [row for row in waits if "wait_group" in row.opcode]
+    if not trace.rows("cp.async.commit") and len(groups) == len(waits):
+        return [
+            "cp_async_wait<n>() waits for groups, and these copies belong to none: cp_async_commit() has to follow them."
+        ]
+    left = max((int(row.text.rstrip(";").split()[-1]) for row in groups), default=0)
+    if not left:
+        return [
+            "Each wait here waits for all copies that were started before it. So this one was started after the wait: it fills "
+            "a buffer that is still in use, or the read belongs behind the next wait."
+        ]
+    newest = "newest group" if left == 1 else f"{left} newest groups"
+    return [
+        f"cp_async_wait<{left}>() does not wait for the {newest}. Count the groups that are committed before that wait, those "
+        "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
+    ]
 
 
 def _words(hazard) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .bounds import beyond_its_end
 from .cases import unwritten
-from .diagnose import NOTHING_ADDED, explained, findings, named
+from .compiler_words import explained as told
+from .diagnose import NOTHING_ADDED, explained, findings, named, stops_at_another_size
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
@@ -33,6 +34,7 @@ from .explain import (
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .race import race
+from .reach import beyond_rows, stored_again
 from .signature import differences
 
 RIGHT, WRONG = "✓", "✗"
@@ -98,7 +100,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     try:
         built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
-        lines = (x for d in error.diagnostics for x in str(d).splitlines())
+        lines = (x for d in error.diagnostics for x in told(d, source).splitlines())
         return failed("does not compile", *lines)
     if exercise.name not in built.entries:
         return failed(
@@ -127,6 +129,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             built, next(one.trace for one in tries if one.case.label == label)
         )
     if missed:
+        missed += stored_again(cases[0], tries[0].trace, source, exercise.name)
         return failed("right, but not at its goal", right, *missed, pictures=drawn)
 
     gpu = kernels.gpu()
@@ -257,6 +260,11 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     said = explain_error(last.error, kernel.source, kernel.file)
     if causes := kernel.differences():
         return (*said, *causes)
+    in_shared = "shared memory" in str(last.error)
+    if in_shared and (beyond := beyond_its_end(kernel.exercise, kernel.source, [last.case], True)):
+        return beyond
+    if causes := _reach(kernel, [last.case, *later]):
+        return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
         if case.special:
@@ -271,12 +279,34 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
+    if not causes and getattr(last.error, "instruction", "").startswith("cp.async"):
+        causes = [COPIED_BEYOND]
     if not causes and isinstance(last.error, errors.OutOfBounds):
-        causes = [
-            _place(last, kernel),
-            "It happens where every tile fits, so no guard is missing: look at the index itself.",
-        ]
+        causes = [_place(last, kernel)]
+        if not last.case.special:
+            causes.append(
+                "It happens where every tile fits, so no guard is missing: look at the index itself."
+            )
     return (*said, *filter(None, causes))
+
+
+COPIED_BEYOND = (
+    "The copy begins where there is no more tile: a loop that fetches ahead has nothing left to fetch in its last turns, and "
+    "the turns before it must not start more tiles than there are. Test the number of the tile before the copy."
+)
+
+
+def _reach(kernel: _Kernel, cases) -> list[str]:
+    """A loop that goes on beyond the end of an array, from the first case that shows one."""
+    for case in cases:
+        columns = case.expected.shape[1] if case.product is not None else 32
+        flat = all(a.ndim == 1 for a in case.args if isinstance(a, np.ndarray))
+        if case.drawn or not (flat or case.product) or (columns % 16 and columns < 32):
+            continue  # nothing to tell, or a row's end is left as well, and looks like the end of its matrix
+        trace = in_ample_memory(kernel.built, kernel.name, case)
+        if trace is not None and (said := beyond_rows(case, trace, kernel.source, kernel.name)):
+            return said
+    return []
 
 
 def _place(last: Attempt, kernel: _Kernel) -> str:
@@ -308,20 +338,27 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     others = [attempt(kernel.built, kernel.name, case) for case in later]
     outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
-    said = findings(last.case, last.output, suspects, outputs)
+    fine = [one.case for one in (*tries, *others) if one.right]
+    said = findings(last.case, last.output, suspects, outputs, fine)
     unset = np.isnan(last.output.astype(float)).any()
     if unset and (causes := list(what_if(kernel.built, kernel.name, last.case))):
         return (headline, *causes)
+    watch = kernel.exercise.watch
+    if watch and not named(last.case, last.output, suspects, outputs, fine):
+        told = watch(last.case, last.trace)
+        if told:
+            return (headline, told)
     if explained(said):
         return (headline, *said)
     if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
         return (headline, told)
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
-        more = findings(case, output, suspects, outputs)
+        more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
         if more and explained(more):
             return (f"wrong at {case.label}", *more)
-    causes = untouched(last.case, last.trace, kernel.source, kernel.name)
+    causes = stops_at_another_size(last.case, unwritten(last.output))
+    causes = causes or untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
@@ -353,6 +390,8 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
     lines = trace.by_line(f"{name}.cu")
     least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
     excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
+    if not any(excess.values()):  # no line has conflicts: the accesses are too many
+        least, excess = None, {n: row[goal.metric] for n, row in lines.items()}
     said = []
     for n in sorted(excess, key=lambda n: (-excess[n], n))[:most]:
         if excess[n] <= 0:

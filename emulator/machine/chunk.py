@@ -188,8 +188,6 @@ class Chunk:
     ) -> None:
         """Adds one execution's requests, sectors and bytes to the instruction's row, and samples it."""
         row = self.rows[ins.index]
-        if kind != "store" and "copies" in self.states and not kind.startswith("cp.async"):
-            row.copies_ahead[self.states["copies"].under_way()] += 1
         if self.counting:
             pattern, offset = (
                 (self.nowhere, address)
