@@ -14,7 +14,7 @@ from emulator import errors
 
 from .attempt import attempt, compile_cell
 from .exercise import Exercise
-from .explain import quote
+from .explain import own_line, quote
 
 HEADER = "ends.cuh"
 _IN_REGISTERS = " The compiler may keep such an array in registers, where an access beyond its end is lost without a word."
@@ -101,12 +101,15 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def beyond_its_end(exercise: Exercise, source: str, cases, shared: bool = False) -> tuple[str, ...]:
+def beyond_its_end(
+    exercise: Exercise, source: str, cases, stopped: Exception | None = None
+) -> tuple[str, ...]:
     """Headline and lines where a local array is used beyond its end in one of these launches; nothing otherwise.
 
-    shared: look at arrays in shared memory. A right answer may walk through such an array's rows as if they were one,
-    so this is for launches that went beyond its end.
+    stopped: the error of a launch that went beyond the end of shared memory; the arrays there are then looked at, not
+    those in registers. A right answer may walk through the rows of such an array as if they were one.
     """
+    shared = stopped is not None
     name = exercise.name
     text, arrays = with_ends(source, f"{name}.cu", shared)
     if not arrays or WHOLE in source:
@@ -118,6 +121,9 @@ def beyond_its_end(exercise: Exercise, source: str, cases, shared: bool = False)
     for case in cases:
         error = attempt(built, name, case).error
         line = _line_of(error, f"{name}.cu") if isinstance(error, errors.Trap) else None
+        if isinstance(error, errors.Trap) and shared:
+            # Where the compiler has made one trap of several, the access that stopped the launch is the nearest.
+            line = line or own_line(stopped.frames.get(stopped.ptx_line, ()), f"{name}.cu")
         if line is not None:
             return _said(line, source, arrays, shared)
     return ()

@@ -421,6 +421,7 @@ EXERCISES = (
             "Alpha is missing": lambda case: case.args[0],
             "Alpha is multiplied twice": lambda case: case.args[4] * case.expected,
             "Alpha is added, not multiplied": lambda case: case.args[4] + case.args[0],
+            "Alpha is missing where the accesses are wide": _some_of_four(()),
             **{
                 f"Only {words} of each float4 is multiplied by alpha": _some_of_four(some)
                 for words, some in (("one element", (0,)), ("two elements", (0, 1)), ("three elements", (0, 1, 2)))

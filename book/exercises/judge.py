@@ -16,7 +16,7 @@ from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .bounds import beyond_its_end
 from .cases import unwritten
-from .compiler_words import explained as told
+from .compiler_words import explained as in_words
 from .diagnose import NOTHING_ADDED, explained, findings, named, stops_at_another_size
 from .exercise import Exercise, Goal
 from .explain import (
@@ -100,7 +100,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     try:
         built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
-        lines = (x for d in error.diagnostics for x in told(d, source).splitlines())
+        lines = (x for d in error.diagnostics for x in in_words(d, source).splitlines())
         return failed("does not compile", *lines)
     if exercise.name not in built.entries:
         return failed(
@@ -260,9 +260,10 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     said = explain_error(last.error, kernel.source, kernel.file)
     if causes := kernel.differences():
         return (*said, *causes)
-    in_shared = "shared memory" in str(last.error)
-    if in_shared and (beyond := beyond_its_end(kernel.exercise, kernel.source, [last.case], True)):
-        return beyond
+    if "shared memory" in str(last.error):
+        beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
+        if beyond:
+            return beyond
     if causes := _reach(kernel, [last.case, *later]):
         return (*said, *causes)
     if whole := _whole(tries[:-1]):

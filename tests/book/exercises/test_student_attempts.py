@@ -139,7 +139,7 @@ CAUSES = {
     ("coarsen", "a tile's row as long as K"): ([("k < TILE;", "k < K;")], "Bs has TILE x TILE elements"),
     ("coarsen", "beyond the last column of a tile"): ([("Bs[k][tx];", "Bs[k][tx + 8];")], "Bs has TILE x TILE elements"),
     # wide accesses
-    ("vectorize", "alpha forgotten"): ([("make_float4(alpha * v.x, alpha * v.y, alpha * v.z, alpha * v.w)", "v")], "Alpha is missing"),
+    ("vectorize", "alpha forgotten"): ([("make_float4(alpha * v.x, alpha * v.y, alpha * v.z, alpha * v.w)", "v")], "Alpha is missing where the accesses are wide"),
     ("vectorize", "alpha for one of four"): ([("alpha * v.y, alpha * v.z, alpha * v.w", "v.y, v.z, v.w")], "Only one element of each float4 is multiplied by alpha"),
     ("vectorize", "the step of single floats"): ([("i += 4 * blockDim.x", "i += blockDim.x")], "are stored 2 times, by several threads|are stored 4 times, by several threads"),
     ("vectorize", "float4s counted as floats"): (
