@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from . import answers, hopper, ramp
+from . import answers, hopper, lanes, ramp
 from .cases import ceil_div, poisoned, product
 from .exercise import Case, Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
@@ -245,6 +245,27 @@ def _first_tile_astray(case, out) -> str | None:
     return None
 
 
+def _four_rows_in_one(case):
+    """The output of `coarsen` where a thread adds its four outputs up in the first of its sums."""
+    p = case.product
+    rows = np.pad(p.C, ((0, -len(p.C) % 32), (0, 0))).reshape(-1, 4, 8, p.C.shape[1])
+    sums = np.zeros_like(rows)
+    sums[:, 0] = rows.sum(1)
+    return sums.reshape(-1, p.C.shape[1])[: len(p.C)]
+
+
+def _some_of_four(places):
+    """The scaled matrix where only some elements of each float4 are multiplied, in rows that float4s fit."""
+
+    def guess(case):
+        X, N = case.args[0], case.expected.shape[1]
+        if N % 4:
+            return case.expected.astype(X.dtype)
+        return np.where(np.isin(np.arange(N) % 4, places), case.expected, X)
+
+    return guess
+
+
 def _one_row_of_b(row):
     """The product if all lanes of ldmatrix.trans point at this row of B, column 0: each 8x8 matrix repeats it."""
 
@@ -284,6 +305,7 @@ EXERCISES = (
         "element. Without the guard they would read and write whatever lies behind the arrays.",
         cases=lambda rng: last_drawn(ramp.axpy(rng)),
         suspects=ramp.AXPY_SUSPECTS,
+        decode=ramp.kept,
     ),
     Exercise(
         "coalesce", MEMORY, "Coalesce a kernel", 5,
@@ -376,6 +398,7 @@ EXERCISES = (
             Goal("bytes read from global memory", 66_000, "M=64, N=64, K=64"),
         ),
         suspects={
+            "All four rows are added up in one sum: sum[i] is the output of row ty + 8 * i": _four_rows_in_one,
             "Only the first of each thread's four outputs is summed: sum[1] to sum[3] stay 0": lambda case: np.where(
                 np.arange(len(case.expected))[:, None] % 32 < 8, case.expected, 0
             ),
@@ -419,6 +442,18 @@ EXERCISES = (
         "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
         cases=lambda rng: last_drawn(_scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
+        suspects={
+            "Alpha is missing": lambda case: case.args[0],
+            "Alpha is multiplied twice": lambda case: case.args[4] * case.expected,
+            "Alpha is added, not multiplied": lambda case: case.args[4] + case.args[0],
+            "Alpha is missing where the accesses are wide": _some_of_four(()),
+            **{
+                f"Only {words} of each float4 is multiplied by alpha": _some_of_four(some)
+                for words, some in (("one element", (0,)), ("two elements", (0, 1)), ("three elements", (0, 1, 2)))
+            },
+        },
+        outside="A float4 counts as one element: reinterpret_cast<float4*>(x)[i] is element 4 * i of the row, which has N / 4 of "
+        "them. An index in floats, as in x + i, goes in steps of 4 and ends at N.",
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
@@ -536,6 +571,9 @@ EXERCISES = (
         needs=(
             Need("matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"),
         ),
+        watch=lanes.fragments_by_hand,
+        outside="Row r, column c is A[16 * r + c] in A, with columns 0 to 15, and B[8 * r + c] in B, with columns 0 to 7. Both "
+        "have rows 0 to 15.",
     ),
     Exercise(
         "transpose_operand", TENSOR_CORES, "ldmatrix for a transposed operand", 30,
@@ -553,6 +591,8 @@ EXERCISES = (
             Need("ldmatrix instructions", 2, "M=16, N=16, K=16", "ldmatrix loads A and B from shared memory"),
         ),
         inspect=_warp_meets,
+        watch=lanes.rows_of_ldmatrix,
+        outside="Bs has rows 0 to 15 of 16 halves, and a row of one of the four matrices begins in column 0 or in column 8.",
         suspects={
             f"Every lane points at row {row} of B: each lane must point at a row of its own": _one_row_of_b(row)
             for row in range(16)
@@ -579,8 +619,8 @@ EXERCISES = (
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
-        "The tile is read column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at the "
-        "end of each row, so that this has no bank conflicts, and every chunk still begins at a multiple of 16 bytes.",
+        "The tile is read column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at "
+        "the end of each row, so that this has no bank conflicts, and every chunk still begins at a multiple of 16 bytes.",
         (
             "Eight lanes are served at a time, and each takes four banks. So eight neighbouring rows must begin in eight "
             "different groups of four banks.",
@@ -601,8 +641,8 @@ EXERCISES = (
         "within its row. Write `place`, so that of any eight neighbouring rows the chunks of one column lie in different "
         "banks.",
         (
-            "Two 64-byte rows fill the 32 banks once. So chunk 0 of rows 0 and 2 lies in the same banks, that of rows 0 and 1 does "
-            "not.",
+            "Two 64-byte rows fill the 32 banks once. So chunk 0 of rows 0 and 2 lies in the same banks, that of rows 0 and 1 "
+            "does not.",
             "The chunk must move with `row / 2`, and must stay within 0 to 3: XOR it with two bits of the row.",
         ),
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
@@ -827,9 +867,9 @@ EXERCISES = (
     ),
     Exercise(
         "tile_fragments", CAPSTONE, "Step 3: registers by ldmatrix", 20,
-        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, first for columns 0 to 15 and then for columns "
-        "16 to 31. One `ldmatrix_x4` loads four matrices of 8 x 8 halves, and lanes 8i to 8i + 7 give the addresses of the "
-        "eight rows of matrix i.",
+        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, first for columns 0 to 15 and then for "
+        "columns 16 to 31. One `ldmatrix_x4` loads four matrices of 8 x 8 halves, and lanes 8i to 8i + 7 give the addresses of "
+        "the eight rows of matrix i.",
         (
             "Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the left chunk, so lane l points at row `l % 16`.",
             "Lanes 16 and up point at the chunk to the right. Step 1 begins two chunks further on. Then apply `place`.",
@@ -865,8 +905,8 @@ EXERCISES = (
         "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has every idea of the "
         "ladder's last rung, at the size of one warp.",
         (
-            "As in the exercise two_stages: fetch pair 0. Then in each turn wait for the copies, let all lanes meet, fetch the next "
-            "pair, and multiply this one.",
+            "As in the exercise two_stages: fetch pair 0. Then in each turn wait for the copies, let all lanes meet, fetch the "
+            "next pair, and multiply this one.",
             "Commit once for each pair. One warp is the whole block, so `__syncwarp()` does what `__syncthreads()` would.",
         ),
         "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
@@ -904,9 +944,9 @@ EXERCISES = (
     Exercise(
         "mend_parity", HOPPER, "Mend a wrong parity", 20,
         "One thread asks for tiles, 64 threads add them up, and two stages lie between. Each stage has two barriers: `full` "
-        "says that its tile has landed, `empty` that its tile has been read. A barrier goes through phases 0, 1, 2 and so on, and "
-        "`barrier_wait(b, p)` returns when a phase of parity p is over, p being 0 for an even phase and 1 for an odd one. Both "
-        "roles wait for the wrong parities. Mend them.",
+        "says that its tile has landed, `empty` that its tile has been read. A barrier goes through phases 0, 1, 2 and so on. "
+        "The call `barrier_wait(b, p)` returns when a phase of parity p is over, p being 0 for an even phase and 1 for an odd "
+        "one. Both roles wait for the wrong parities. Mend them.",
         (
             "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these phase 0 of `full` has to end, for "
             "the second phase 1.",
@@ -984,8 +1024,8 @@ EXERCISES = (
         "which returns both: the registers of a thread of the producer, and those of a thread of a consumer.",
         (
             "All warpgroups have 128 threads, so count registers per thread. Four warpgroups of 128 each make 512.",
-            "Round the producer's number up to a multiple of 8, and to 24 at least. Divide what is left by the number of consumers, "
-            "and round that down to a multiple of 8.",
+            "Round the producer's number up to a multiple of 8, and to 24 at least. Divide what is left by the number of "
+            "consumers, and round that down to a multiple of 8.",
         ),
         "With 168 registers at launch and two consumers the three warpgroups have 3 x 168 = 504. The producer keeps 40, so 464 "
         "are left, which is 232 for each consumer. A consumer that wanted more would wait for ever, since nobody gives more "

@@ -29,12 +29,22 @@ def wrong(case: Case, got: np.ndarray) -> np.ndarray:
     return ~_close(got, case.expected, case) | unwritten(got)
 
 
-def named(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
+def named(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None) -> list[str]:
     """The suspects that give this output, at most two; of `others`, wrong outputs of other cases, they explain all they can.
 
-    others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next.
+    others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next. fine: cases
+    that the kernel gets right, so no suspect that would change them. first: (case, output) of the launch that went wrong
+    first, which a suspect has to explain too unless it says nothing of that size.
     """
     rows = [*dict(suspects).items(), *SUSPECTS]
+    rows = [row for row in rows if not any(_tells(other, row[1]) for other in fine)]
+    if first is not None:
+        gone = unwritten(first[1])
+        rows = [
+            row
+            for row in rows
+            if _predicted(first[0], row[1]) is None or _matches(*first, gone, row[1])
+        ]
     missing = unwritten(got)
     if not (wrong(case, got) & ~missing).any():
         return []
@@ -51,37 +61,43 @@ def named(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
 
 def _tells(case: Case, guess) -> bool:
     """Whether this suspect would change the output of the case at all."""
-    try:
-        predicted = guess(case)
-    except (ValueError, IndexError, AttributeError):
-        return False
-    if predicted is None or predicted.shape != case.expected.shape:
+    predicted = _predicted(case, guess)
+    if predicted is None:
         return False
     if not case.tolerance:
         return bool((predicted != case.expected).any())
     return bool((np.abs(predicted - case.expected) > 20 * case.tolerance * case.scale).any())
 
 
-def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
+def _predicted(case: Case, guess) -> np.ndarray | None:
+    """The output that this suspect would give, None where it does not fit the case."""
+    try:
+        predicted = guess(case)
+    except (ValueError, IndexError, AttributeError):
+        return None
+    return None if predicted is None or predicted.shape != case.expected.shape else predicted
+
+
+def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None) -> list[str]:
     """What is wrong with this output, as sentences; empty when nothing is.
 
-    others: (case, output) pairs of the same kernel, which tell suspects apart that look alike here.
+    others, fine, first: other launches of the same kernel, which tell suspects apart that look alike here (`named`).
     """
     bad, missing = wrong(case, got), unwritten(got)
     if not bad.any():
         return []
     said = []
     if missing.any():
-        said.append(f"{_first_up(where(missing))} never written.")
+        said.append(_never_written(missing))
         bad = bad & ~missing
         if not bad.any():
             return said
-    if found := named(case, got, suspects, others):
+    if found := named(case, got, suspects, others, fine, first):
         return [*said, *found]
     if not got[bad].any():
-        if not case.tolerance:
-            return [*said, f"{_first_up(where(bad))} {NOT_COPIED}"]
         everywhere = not got[~missing].any()
+        if not case.tolerance and not everywhere:
+            return [*said, f"{_first_up(where(bad))} {NOT_COPIED}"]
         return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED if everywhere else LEFT_OUT}"]
     if left := _left_as_it_was(case, got, bad):
         return [*said, left]
@@ -99,7 +115,7 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
         return [*said, counted]
     if off := _off_by_one_number(case, got, bad | missing):
         return [*said, off]
-    if kind := _of_another_kind(case, got, missing):
+    if kind := _whole_numbers(case, got, missing) or _of_another_kind(case, got, missing):
         return [*said, kind]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
@@ -107,10 +123,31 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
     return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."]
 
 
+def _never_written(missing: np.ndarray) -> str:
+    if missing.all():
+        return "No element is ever written."
+    if missing.mean() > 0.97:
+        return "Almost none of the elements are ever written."
+    return f"{_first_up(where(missing))} never written."
+
+
+def _whole_numbers(case: Case, got, missing) -> str | None:
+    """Sums that are all whole numbers where hardly one should be."""
+    if not case.tolerance or (~missing).sum() < 8:
+        return None
+    with np.errstate(invalid="ignore"):
+        if (got == np.round(got))[~missing].all() and (
+            case.expected != np.round(case.expected)
+        ).all():
+            return "Every element is a whole number: is a sum, or a product on its way, kept in a variable of type int?"
+    return None
+
+
 def explained(said: list[str]) -> bool:
     """Whether findings name a cause, rather than only where the output is wrong."""
     last = said[-1]
-    return not (last.endswith((NOTHING_ADDED, "never written.")) or f" {NOT_EXPLAINED}: [" in last)
+    unset = ("never written.", "ever written.")
+    return not (last.endswith((NOTHING_ADDED, *unset)) or f" {NOT_EXPLAINED}: [" in last)
 
 
 def where(mask: np.ndarray) -> str:
@@ -184,18 +221,14 @@ def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
 
 def _matches(case: Case, got, missing, guess) -> bool:
     """Whether the suspect gives this output. What differs little is compared closely, what is much rounded loosely."""
-    return any(
-        _within(case, got, missing, guess, times) for times in ((20, 2) if case.tolerance else (1,))
-    )
-
-
-def _within(case: Case, got, missing, guess, times: float) -> bool:
-    try:
-        predicted = guess(case)
-    except (ValueError, IndexError, AttributeError):
+    predicted = _predicted(case, guess)
+    if predicted is None:
         return False  # the suspect does not fit these shapes
-    if predicted is None or predicted.shape != got.shape:
-        return False
+    closeness = (20, 2) if case.tolerance else (1,)
+    return any(_within(case, got, missing, predicted, times) for times in closeness)
+
+
+def _within(case: Case, got, missing, predicted, times: float) -> bool:
     loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
     with np.errstate(invalid="ignore"):
         same = (
@@ -278,12 +311,6 @@ def _of_another_kind(case: Case, got, missing) -> str | None:
         )
     if not np.isfinite(held).all():
         return None
-    if (
-        (np.abs(held) < 1 << 22).all()
-        and (held == np.round(held)).all()
-        and not (right == np.round(right)).any()
-    ):
-        return "All values are whole numbers: a sum or a product goes through an int, which drops what stands behind the point."
     with np.errstate(over="ignore"):
         halves = held.astype(np.float16).astype(np.float32)
         fits = right.astype(np.float32).astype(np.float16).astype(np.float32) == right
@@ -346,7 +373,7 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
         return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
-    if near.all() and abs(factor - 1) > 1e-3:
+    if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:
         return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
     return None
 
@@ -363,5 +390,27 @@ def _moved_line(what: str, mine, right, gone) -> str | None:
         source.append(int(near[0]))
     if source == list(range(n)):
         return None
-    at = next(i for i in range(n) if source[i] != i)
-    return f"{what.capitalize()} {at} of the output holds what belongs in {what} {source[at]}."
+    first, *more = [i for i in range(n) if source[i] != i]
+    told = f"{what.capitalize()} {first} of the output holds what belongs in {what} {source[first]}"
+    if more:
+        told += f", {what} {more[0]} what belongs in {what} {source[more[0]]}"
+    return f"{told}: the {what} that is computed and the {what} that is stored are not the same."
+
+
+def stops_at_another_size(case: Case, missing: np.ndarray) -> list[str]:
+    """A sentence where the rows or columns that are written end at the number of something else: a guard with the wrong size."""
+    if case.product is None or case.drawn:
+        return []
+    (M, K), N = case.product.A.shape, case.product.B.shape[1]
+    said = []
+    for axis, (what, right, size) in enumerate((("row", "M", M), ("column", "N", N))):
+        written = ~missing.all(1 - axis)
+        count = int(written.sum())
+        others = {"M": M, "N": N, "K": K}
+        names = [name for name, n in others.items() if n == count and name != right]
+        if 0 < count < size and written[:count].all() and names:
+            said.append(
+                f"Only {what}s below {count} are written, and {count} is {names[0]}: is a {what} compared with {names[0]} where "
+                f"{right} must stand?"
+            )
+    return said

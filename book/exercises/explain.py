@@ -99,6 +99,8 @@ def explain_error(
             "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
         )
 
+    if isinstance(error, errors.Misaligned):
+        why = _misaligned(getattr(error, "instruction", "")) or why
     if "a parity is 0 or 1" in str(error):
         headline, why = (
             "a parity that is neither 0 nor 1",
@@ -157,6 +159,18 @@ def _lanes_apart(waiting) -> bool:
     return len(set(warps)) < len(warps)
 
 
+def _misaligned(instruction: str) -> str:
+    """What the address of this PTX instruction must be a multiple of, in the words of who wrote C++."""
+    if instruction.startswith("wmma"):
+        return (
+            "load_matrix_sync and store_matrix_sync take pointers to 16 x 16 tiles: along K a tile begins at each multiple of "
+            "16 elements, so a loop over tiles goes on in steps of 16."
+        )
+    if instruction.startswith("ldmatrix"):
+        return "Each lane gives ldmatrix the address of a row of eight halves, so a column within a row must be a multiple of 8."
+    return ""
+
+
 def _mbarrier(text: str, source: str, kernel: str) -> str:
     """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
     return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
@@ -186,6 +200,10 @@ def _in_words(message: str, source: str, kernel: str) -> str:
         (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
         (r" at address 0x[0-9a-f]+:", ","),
         (r", 0 bytes past", ", just past"),
+        (r", shared memory has (\d+) bytes here", r", beyond the end of shared memory (\1 bytes)"),
+        (r"\bcp accesses", "a copy reads"),
+        (r"\bldmatrix accesses", "ldmatrix reads"),
+        (r"\bwmma accesses", "a fragment takes"),
     ):
         message = re.sub(old, new, message)
     return re.sub(r"\bargument (\d+)", lambda m: parameter_name(int(m[1]), source, kernel), message)
@@ -300,6 +318,11 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
                     f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
                     "another barrier, passes too early"
                 )
+            elif trace.rows("cp.async"):
+                did = (
+                    f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
+                    "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
+                )
             elif _all_have_stored(trace):
                 did = (
                     f"reads a place{name} that nobody has filled, though every thread has stored. Either the loop that "
@@ -307,7 +330,7 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
                     "length, offset, order)"
                 )
             if not _fills_shared_memory(trace):
-                did = "reads shared memory, and nothing in this kernel writes to it"
+                did = "reads shared memory, and nothing in this kernel writes to it at this size"
         if first is None:
             first, second = second, None
         if hazard.kind == "uninitialised-register" and "wgmma" in source:
@@ -317,13 +340,52 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
             )
         if hazard.kind == "uninitialised-register" and second is not None:
             first, second = second, None  # where the variable is first read tells more
-        if hazard.kind == "unfinished-copy" and did == _HAZARDS[hazard.kind][1]:
-            did += _why_unfinished(trace, source)
         text = [first] if first else []
         text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
         if text not in said:
             said.append(text)
-    return (headline, *(line for text in said[:3] for line in text))
+    said = [line for text in said[:3] for line in text]
+    if any(h.kind == "unfinished-copy" and not _writes_twice(h) for h in trace.hazards):
+        said += _waits(trace, source)
+    return (headline, *said)
+
+
+def _waits(trace, source: str) -> list[str]:
+    """What the waits of this launch are for, where a copy by cp.async is used before it has landed."""
+    if not trace.rows("cp.async.ca") and not trace.rows("cp.async.cg"):
+        return []
+    waits, commits = trace.rows("cp.async.wait"), trace.rows("cp.async.commit")
+    if trace.rows("cp.async.mbarrier") or trace.rows("cp.async.bulk"):
+        return []
+    pipeline = "memcpy_async" in source  # it waits for nothing where nothing is committed
+    commit = "producer_commit()" if pipeline else "cp_async_commit()"
+    wait = "consumer_wait()" if pipeline else "cp_async_wait<n>()"
+    if not waits and not commits:
+        return [
+            f"Nothing in this kernel waits for its copies, or commits them: {commit} has to follow the copies, and {wait} that."
+        ]
+    if not waits:
+        return [f"Nothing in this kernel waits for its copies: {wait} does."]
+    groups = [row for row in waits if "wait_group" in row.opcode]
+    if not commits and len(groups) == len(waits):
+        return [
+            f"{wait} waits for groups, and these copies belong to none: {commit} has to follow them."
+        ]
+    threads = int(np.prod(trace.block)) * trace.blocks
+    for rows, call, does in ((waits, wait, "waits for"), (commits, commit, "commits")):
+        if any(row.threads % threads for row in rows):
+            return [f"Not all threads come to {call}, and each thread {does} its own copies only."]
+    left = max((int(row.text.rstrip(";").split()[-1]) for row in groups), default=0)
+    if not left:
+        return [
+            "Each wait here waits for all copies that were started before it. So this one was started after the wait: it fills "
+            "a buffer that is still in use, or the read belongs behind the next wait."
+        ]
+    newest = "newest group" if left == 1 else f"{left} newest groups"
+    return [
+        f"cp_async_wait<{left}>() does not wait for the {newest}. Count the groups that are committed before that wait, those "
+        "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
+    ]
 
 
 def _writes_twice(hazard) -> bool:
@@ -381,41 +443,6 @@ def _all_have_stored(trace) -> bool:
     ]
     threads = int(np.prod(trace.block)) * trace.blocks
     return bool(stores) and all(row.threads and row.threads % threads == 0 for row in stores)
-
-
-def _why_unfinished(trace, source: str) -> str:
-    """What is missing between an asynchronous copy and its use, where the trace shows it: the commit, or the wait."""
-    commit, wait = (
-        ("producer_commit()", "consumer_wait()")
-        if "memcpy_async" in source
-        else ("cp_async_commit()", "cp_async_wait")
-    )
-    copies = [
-        row
-        for row in trace.rows("cp.async")
-        if row.opcode.startswith(("cp.async.ca", "cp.async.cg"))
-    ]
-    commits = trace.rows("cp.async.commit_group")
-    waits = trace.rows("cp.async.wait")
-    for_all = [row for row in waits if "wait_all" in row.opcode]
-    threads = int(np.prod(trace.block)) * trace.blocks
-    if not any(row.threads for row in (*waits, *commits)):
-        return f". Nothing is committed, or waited for: {commit} has to follow the copies, and {wait} the commit"
-    if not any(row.threads for row in waits):
-        return f". No wait is executed: {wait} has to come first"
-    if not any(row.threads for row in commits) and not for_all:
-        return f". Nothing is committed: {wait} waits for groups of copies, which {commit} closes"
-    if any(row.threads % threads for row in waits if row.threads):
-        return f". {wait} is not executed by all threads, and each waits for its own copies only"
-    if any(row.threads % threads for row in commits if row.threads) and copies:
-        return f". {commit} is not executed by all threads, and each commits its own copies only"
-    left = [int(n) for row in waits if (n := row.text.rstrip("; ").split()[-1]).isdigit()]
-    if left and max(left):
-        n = max(left)
-        which = f"the last {n} groups" if n > 1 else "the last group"
-        call = f" ({wait}<{n}>)" if wait == "cp_async_wait" else ""
-        return f". The wait leaves {which} unfinished{call}, and this copy may belong to it"
-    return f". A {commit} has to follow the copies and {wait} the commit, before this access"
 
 
 def _words(hazard) -> tuple[str, str]:

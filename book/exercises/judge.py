@@ -16,8 +16,9 @@ from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .bounds import beyond_its_end
 from .cases import unwritten
+from .compiler_words import explained as in_words
 from .counts import COUNTS
-from .diagnose import NOTHING_ADDED, explained, findings, named
+from .diagnose import NOTHING_ADDED, explained, findings, named, stops_at_another_size
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
@@ -36,6 +37,7 @@ from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .places import declared_shared, meeting
 from .race import race
+from .reach import beyond_rows, stored_again
 from .signature import differences
 from .terms import of_probe
 from .weak import between_blocks
@@ -103,7 +105,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     try:
         built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
-        lines = (x for d in error.diagnostics for x in str(d).splitlines())
+        lines = (x for d in error.diagnostics for x in in_words(d, source).splitlines())
         return failed("does not compile", *lines)
     if exercise.name not in built.entries:
         return failed(
@@ -134,6 +136,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             built, next(one.trace for one in tries if one.case.label == label)
         )
     if missed:
+        missed += stored_again(cases[0], tries[0].trace, source, exercise.name)
         return failed("right, but not at its goal", right, *missed, pictures=drawn)
 
     gpu = kernels.gpu()
@@ -266,6 +269,12 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     said = explain_error(last.error, kernel.source, kernel.file)
     if causes := kernel.differences():
         return (*said, *causes)
+    if "shared memory" in str(last.error):
+        beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
+        if beyond:
+            return beyond
+    if causes := _reach(kernel, [last.case, *later]):
+        return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
         if case.special:
@@ -276,6 +285,9 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
+    copied = getattr(last.error, "instruction", "").startswith("cp.async")
+    if not causes and copied and not _in_shared_memory(last):
+        causes = [COPIED_BEYOND]
     if not causes and isinstance(last.error, errors.OutOfBounds):
         if _in_shared_memory(last):
             causes = [_beyond_shared(last, kernel)]
@@ -284,8 +296,8 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         else:
             causes = [
                 _place(last, kernel),
-                "It happens where every tile fits, so no guard at an edge is missing. Look at the index itself, and at the "
-                "loop that it counts: does it make one turn too many?",
+                "It happens where every tile fits, so no guard is missing: look at the index itself, and at the loop that "
+                "counts it, which may make a turn too many.",
             ]
     return (*said, *filter(None, causes))
 
@@ -322,6 +334,25 @@ def _question(last: Attempt, kernel: _Kernel) -> str:
     return "Which test keeps a thread from the accesses that it must not make there?"
 
 
+COPIED_BEYOND = (
+    "The copy begins where there is no more tile: a loop that fetches ahead has nothing left to fetch in its last turns, and "
+    "the turns before it must not start more tiles than there are. Test the number of the tile before the copy."
+)
+
+
+def _reach(kernel: _Kernel, cases) -> list[str]:
+    """A loop that goes on beyond the end of an array, from the first case that shows one."""
+    for case in cases:
+        columns = case.expected.shape[1] if case.product is not None else 32
+        flat = all(a.ndim == 1 for a in case.args if isinstance(a, np.ndarray))
+        if case.drawn or not (flat or case.product) or (columns % 16 and columns < 32):
+            continue  # nothing to tell, or a row's end is left as well, and looks like the end of its matrix
+        trace = in_ample_memory(kernel.built, kernel.name, case)
+        if trace is not None and (said := beyond_rows(case, trace, kernel.source, kernel.name)):
+            return said
+    return []
+
+
 def _place(last: Attempt, kernel: _Kernel) -> str:
     sizes = [
         f"{parameter_name(i, kernel.source, kernel.name)} has {' x '.join(map(str, a.shape))} elements"
@@ -351,13 +382,16 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     others = [attempt(kernel.built, kernel.name, case) for case in later]
     outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
-    said = findings(last.case, last.output, suspects, outputs)
+    fine = [one.case for one in (*tries, *others) if one.right]
+    said = findings(last.case, last.output, suspects, outputs, fine)
     unset = np.isnan(last.output.astype(float)).any()
     if unset and (causes := list(what_if(kernel.built, kernel.name, last.case))):
         return (headline, *causes)
-    decode = kernel.exercise.decode
-    told = decode(last.case, last.output) if decode else None
-    if told and not named(last.case, last.output, suspects, outputs):
+    known = named(last.case, last.output, suspects, outputs, fine)
+    watch, decode = kernel.exercise.watch, kernel.exercise.decode
+    told = None if known else watch and watch(last.case, last.trace)
+    told = told or (None if known else decode and decode(last.case, last.output))
+    if told:
         return (headline, told)
     if "holds what belongs" in said[-1] and (
         rows := _causes_in_addresses(kernel, [last.case, *later])
@@ -368,10 +402,11 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *said, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
-        more = findings(case, output, suspects, outputs)
+        more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
         if more and explained(more):
             return (f"wrong at {case.label}", *more)
-    causes = untouched(last.case, last.trace, kernel.source, kernel.name)
+    causes = stops_at_another_size(last.case, unwritten(last.output))
+    causes = causes or untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
@@ -414,6 +449,8 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
     lines = trace.by_line(f"{name}.cu")
     least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
     excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
+    if not any(excess.values()):  # no line has conflicts: the accesses are too many
+        least, excess = None, {n: row[goal.metric] for n, row in lines.items()}
     said = []
     for n in sorted(excess, key=lambda n: (-excess[n], -lines[n][goal.metric], n))[:most]:
         if excess[n] <= 0 and said:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .answers import a_element
 from .cases import ceil_div, poisoned, product
+from .diagnose import where
 from .exercise import Case
 
 EPSILON = 2.0**-23
@@ -36,10 +37,13 @@ AXPY_SUSPECTS = {
         case.args[3] + case.args[0] + case.args[1]
     ),
     "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
-    "Nothing is changed: y is what it was": lambda case: case.args[1].astype(float),
+    "Nothing is changed: y is what it was. Which threads does the test let through": lambda case: (
+        case.args[1].astype(float)
+    ),
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (
         np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
     ),
+    "The old y is added twice": lambda case: case.args[3] * case.args[0] + 2 * case.args[1],
     "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
     "a * x is subtracted from y, not added to it": lambda case: (
         case.args[1] - case.args[3] * case.args[0]
@@ -83,7 +87,29 @@ def _one_row(change):
     return lambda case: change(case.args[0].astype(float))
 
 
+def kept(case: Case, output) -> str | None:
+    """Of y = a * x + y: the elements that still are what they were, where the others are right."""
+    old = case.args[1]
+    same = output == old
+    close = np.abs(output - case.expected) <= 20 * case.tolerance * case.scale
+    if not same.any() or not (same | close).all():
+        return None
+    return (
+        f"{where(same).capitalize()} not changed: no thread has them as its i, or the test keeps their thread from the work. "
+        "The others are right."
+    )
+
+
 ROW_SUSPECTS = {
+    "The last tile of 16 columns is left out": _one_row(
+        lambda x: x[:, : (x.shape[1] - 1) // 16 * 16].sum(1)
+    ),
+    "Only the first M columns are summed: M and K are the wrong way round": _one_row(
+        lambda x: x[:, : len(x)].sum(1)
+    ),
+    "What stands in the tile beyond the last column of X is not 0, and is summed too": _one_row(
+        lambda x: x.sum(1) + -x.shape[1] % 16
+    ),
     "Only the first 16 columns are summed": _one_row(lambda x: x[:, :16].sum(1)),
     "The last K % 16 columns are left out": _one_row(
         lambda x: x[:, : x.shape[1] // 16 * 16].sum(1)
@@ -291,6 +317,8 @@ def left_in_place(case, out) -> str | None:
     """Which elements of an array that should be reversed are what they were."""
     n = np.arange(len(out))
     stayed = (out == case.args[0]) & (2 * n != len(out) - 1)
+    if (stayed != stayed[::-1]).any():
+        return None
     if not stayed.any() or stayed.all() or (out != case.expected)[~stayed].any():
         return None
     first = int(np.flatnonzero(stayed)[0])
@@ -604,6 +632,8 @@ B_SUSPECTS = {
 
 def products_of_blocks(case, out) -> str | None:
     """Which 8 x 8 blocks of B each half of C is made with, for the four groups of 8 terms, where one is not the right one."""
+    if not out.any():
+        return None
     A, B = case.product.A, case.product.B
     blocks = [B[8 * i : 8 * i + 8, 8 * j : 8 * j + 8] for i in range(4) for j in range(2)]
     for half in range(2):

@@ -107,6 +107,19 @@ def _stale_last(t):
     return change
 
 
+def _stale_tail(t):
+    """Beyond K the one tile in shared memory still holds what the turn before left there, in both operands."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K < t or not K % t:
+            return None
+        whole = K - K % t
+        return _keep_k(p, np.r_[:K, whole - t + K % t : whole])
+
+    return change
+
+
 def _b_one_tile_late(t):
     def change(p):
         K = p.A.shape[1]
@@ -248,6 +261,7 @@ SUSPECTS = [
         ),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
+        ("Only the first 64 terms of K are summed: the loop must end at K", _only_first(64)),
         *((f"The tail of K is missing: its last K % {t} terms", _drop_tail(t)) for t in TILES),
         *((f"The last tile of K ({t} terms) is missing", _drop_last(t)) for t in TILES),
         *((f"The first tile of K ({t} terms) is missing", _drop_first(t)) for t in TILES),
@@ -307,6 +321,14 @@ SUSPECTS = [
             (
                 f"The last tile of K ({t} terms) is not fetched: the tile two before it, left in the buffer, is used again",
                 _stale_last(t),
+            )
+            for t in TILES
+        ),
+        *(
+            (
+                f"Beyond the end of K the tiles keep what the turn before left there ({t} terms a tile): a thread with nothing "
+                "to load must store a 0",
+                _stale_tail(t),
             )
             for t in TILES
         ),

@@ -32,6 +32,8 @@ def of_product(case: Case, got: np.ndarray) -> str | None:
     if rank < K:
         return None
     whole = np.round(weights)
+    if (whole == whole[0]).all():
+        return None  # all terms alike: the sum itself is taken several times
     off = p.alpha * (p.A * whole) @ p.B + (p.beta * p.old if p.beta else 0) - got
     if (
         np.abs(weights - whole).max() > CLOSE

@@ -47,7 +47,7 @@ MISTAKES = {
             "must never have the same row and the same column",
         ),
         "output written transposed": ([("C[row * N + col] = sum", "C[col * M + row] = sum")], "transposed"),
-        "guard the wrong way round": ([("row < M && col < N", "row < N && col < M")], "out of bounds"),
+        "guard the wrong way round": ([("row < M && col < N", "row < N && col < M")], "64 is M: is a column compared with M where N must stand"),
         "last term forgotten": ([("k < K; ++k", "k < K - 1; ++k")], "last term along K is missing"),
         "no semicolon": ([("sum = 0.0f;", "sum = 0.0f")], 'expected a ";"'),
     },
