@@ -117,6 +117,8 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first
         return [*said, off]
     if kind := _whole_numbers(case, got, missing) or _of_another_kind(case, got, missing):
         return [*said, kind]
+    if how := _changed_on_the_way(case, got, bad):
+        return [*said, f"{_first_up(where(bad))} {how}"]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
@@ -360,6 +362,21 @@ def _scaled(case: Case, got, missing) -> str | None:
         f"The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {p.alpha:g} * (A @ B) + "
         f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}."
     )
+
+
+def _changed_on_the_way(case: Case, got, bad) -> str | None:
+    """What has become of values that belong where they are: the sign, or their last digits."""
+    held, right = got[bad].astype(float), case.expected[bad].astype(float)
+    if not np.isfinite(held).all():
+        return None
+    if (np.abs(held + right) <= 1e-6 * np.abs(right)).all():
+        return "of the wrong sign."
+    if not case.tolerance and (np.abs(held - right) <= 1e-3 * np.abs(right).max()).all():
+        return (
+            "nearly right: their last digits have changed. Values that are only moved must be copied, since arithmetic "
+            "rounds them."
+        )
+    return None
 
 
 def _off_by_one_number(case: Case, got, bad) -> str | None:

@@ -385,6 +385,12 @@ def _down_a_column(number: int):
 
 
 PRECISION_SUSPECTS = {
+    "A and B are added, not multiplied": lambda case: (
+        case.args[0].astype(float) + case.args[1].astype(float)
+    ).sum(1),
+    "The sum of A is multiplied with the sum of B: each pair has to be multiplied before it is added": lambda case: (
+        case.args[0].astype(float).sum(1) * case.args[1].astype(float).sum(1)
+    ),
     "A is read at k * M + row, as if it were stored column by column": _down_a_column(0),
     "B is read at k * M + row, as if it were stored column by column": _down_a_column(1),
     "Products and sums are both rounded to half: 11 significant bits": _in_half(True, True),

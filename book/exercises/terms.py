@@ -13,6 +13,7 @@ from .exercise import Case
 
 MOST = 512  # terms: beyond that least squares takes too long
 CLOSE = 0.02  # of a whole number
+FEW = 8  # so many terms are listed
 
 
 def of_product(case: Case, got: np.ndarray) -> str | None:
@@ -32,8 +33,6 @@ def of_product(case: Case, got: np.ndarray) -> str | None:
     if rank < K:
         return None
     whole = np.round(weights)
-    if (whole == whole[0]).all():
-        return None  # all terms alike: the sum itself is taken several times
     off = p.alpha * (p.A * whole) @ p.B + (p.beta * p.old if p.beta else 0) - got
     if (
         np.abs(weights - whole).max() > CLOSE
@@ -60,6 +59,13 @@ def in_words(weights: np.ndarray, name: str) -> str | None:
     from .diagnose import indices
 
     weights = np.round(weights).astype(int)
+    if (weights == weights[0]).all():
+        return None
+    some = np.flatnonzero(weights)
+    if 0 < len(some) <= FEW and 2 * len(some) < len(weights):
+        times = [f"{i}" + (f" ({weights[i]} times)" if weights[i] != 1 else "") for i in some]
+        listed = f"{', '.join(times[:-1])} and {times[-1]}" if len(times) > 1 else times[0]
+        return f"Of {len(weights)} terms only {name} = {listed} {'are' if len(times) > 1 else 'is'} added."
     said = []
     for times in (0, *sorted(set(weights.tolist()) - {0, 1})):
         marked = weights == times

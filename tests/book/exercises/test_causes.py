@@ -43,7 +43,7 @@ EDITED = {
     ("rasterise", "the last band taken for a whole one"): ([("min(GROUP, tiles_m - first_row)", "GROUP")], "divided by the band's own number of rows"),
     ("transpose_tile", "padded on one side only"): ([(READ, "tile[tx * 32 + r]")], "though every thread has stored"),
     ("transpose_tile", "not transposed"): ([(READ, "tile[r * PITCH + tx]")], "row and column are the other way round"),
-    ("transpose_tile", "an array too small"): ([("tile[32 * PITCH]", "tile[32 * 32]")], "Declared here: tile[32 * 32]."),
+    ("transpose_tile", "an array too small"): ([("tile[32 * PITCH]", "tile[32 * 32]")], "beyond the end of an array"),
     ("swizzle_rows", "two chunks in one place"): ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "stores to one place of tile by thread"),
     ("swizzle_rows", "rows that meet"): ([("chunk ^ row / 2 % 4", "chunk ^ row % 4")], "lanes 0 and 4 need different words of bank 0"),
     ("choose_padding", "rows that are not aligned"): ([("PAD = 8", "PAD = 4")], "So do the start of the array and the length of its rows"),
@@ -56,11 +56,16 @@ EDITED = {
         [("*reinterpret_cast<float4*>(&As[k][4 * ty]);", "make_float4(As[k][ty], As[k][ty + 16], As[k][ty + 32], As[k][ty + 48]);"), ("*reinterpret_cast<float4*>(&Bs[k][4 * tx]);", "make_float4(Bs[k][tx], Bs[k][tx + 16], Bs[k][tx + 32], Bs[k][tx + 48]);")],
         "[0, 1] of the output holds what belongs at [0, 16]",
     ),
-    ("block_reduce", "neighbours in pairs"): ([("if (t < half) s[t] += s[t + half];", "if (t < half) s[2 * t] += s[2 * t + 1];")], "Terms 2 and up are never added|a race"),
+    ("block_reduce", "neighbours in pairs"): ([("if (t < half) s[t] += s[t + half];", "if (t < half) s[2 * t] += s[2 * t + 1];")], "Of 256 terms only i = 0 and 1 (8 times) are added"),
     ("block_reduce", "one too few"): ([("int half = 128", "int half = 127")], "terms are never added"),
     ("keep_precision", "begins at 1"): ([("int k = 0", "int k = 1")], "Term 0 is never added"),
     ("keep_precision", "down a column"): ([("B[row * K + k]", "B[k * M + row]")], "B is read at k * M + row"),
     ("find_race", "one pair left out"): ([("i < n / 2", "i < n / 2 - 1")], "x[255] and x[256] are a pair that no thread swaps"),
+    ("find_race", "arithmetic in place of a copy"): (
+        [(SWAP, "    if (i < n / 2) {\n        x[i] += x[n - 1 - i];\n        x[n - 1 - i] = x[i] - x[n - 1 - i];\n        x[i] -= x[n - 1 - i];\n    }\n")], "their last digits have changed",
+    ),
+    ("find_race", "a sign"): ([("x[i] = other", "x[i] = -other")], "of the wrong sign"),
+    ("guard_epilogue", "the old C by alpha"): ([("beta * c[j]", "alpha * c[j]"), ("beta * old", "alpha * old")], "* (the old C), and must be"),
     ("tile_copy", "no commit"): ([("    cp_async_commit();\n", "")], "these copies belong to none"),
     ("tile_copy", "no wait"): ([("    cp_async_wait<0>();\n", "")], "Nothing in this kernel waits for its copies"),
     ("tile_copy", "a wait that leaves one"): ([("cp_async_wait<0>", "cp_async_wait<1>")], "does not wait for the newest group"),
@@ -121,6 +126,10 @@ def test_a_layout_is_told_its_wrong_steps(shape_and_stride, words):
 
 def test_weights_in_words():
     assert in_words(np.ones(32), "k") is None
+    assert in_words(2 * np.ones(32), "k") is None
+    assert (
+        in_words(np.isin(np.arange(32), [0, 4]), "k") == "Of 32 terms only k = 0 and 4 are added."
+    )
     assert in_words(np.arange(32) % 16 > 0, "k") == "Terms k with k % 16 = 0 are never added."
     assert in_words(np.where(np.arange(32) == 3, 2, 1), "k") == "Term 3 is added 2 times."
 
