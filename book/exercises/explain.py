@@ -378,8 +378,8 @@ def _waits(trace, source: str) -> list[str]:
     left = max((int(row.text.rstrip(";").split()[-1]) for row in groups), default=0)
     if not left:
         return [
-            "Each wait here waits for all copies that were started before it. So this one was started after the wait: it fills "
-            "a buffer that is still in use, or the read belongs behind the next wait."
+            "Each wait here waits for all copies that were committed before it. So this one was started, or committed, after the "
+            "wait: it fills a buffer that is still in use, or the read belongs behind the next wait."
         ]
     newest = "newest group" if left == 1 else f"{left} newest groups"
     return [
