@@ -142,9 +142,8 @@ def explain_error(
         line = at(int(number[1])) if number else None
         said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
     if barriers := getattr(error, "barriers", []):
-        said += [
-            _mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers[:2]
-        ]
+        told = (_mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers)
+        said += list(dict.fromkeys(told))[:2]
         why = (
             "A wait for parity p returns when a phase of that parity is over. A fresh barrier is in phase 0, so a wait for "
             "parity 1 passes at once, and a wait for parity 0 passes when the first phase has ended. A phase ends when "

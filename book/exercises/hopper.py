@@ -158,7 +158,7 @@ DESCRIPTOR_SUSPECTS = {
 }
 
 
-for _n in (1, 4, 8, 16, 64, 128, 256):
+for _n in (1, 4, 8, 16, 64, 128, 256, 32):
     DESCRIPTOR_SUSPECTS.setdefault(
         f"A's start moves by {_n} x k bytes. The next elements of k lie 2 bytes further each, in the same row",
         described(a=lambda k, n=_n: (n * k, 1024)),
