@@ -39,7 +39,7 @@ def named(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=No
         rows = [
             row
             for row in rows
-            if _predicted(first[0], row[1]) is None or _matches(*first, gone, row[1])
+            if _predicted(first[0], row[1]) is None or _alike(*first, gone, row[1])
         ]
     missing = unwritten(got)
     if not (wrong(case, got) & ~missing).any():
@@ -207,19 +207,29 @@ def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
         return np.abs(got - expected) <= case.tolerance * case.scale
 
 
-def _matches(case: Case, got, missing, guess) -> bool:
+def _alike(case: Case, got, missing, guess) -> bool:
+    """Whether what was written is what this suspect would give."""
     predicted = _predicted(case, guess)
     if predicted is None:
         return False  # the suspect does not fit these shapes
+    if not case.tolerance:
+        return bool(((got == predicted) | missing).all())
+    with np.errstate(invalid="ignore"):
+        same = np.abs(got.astype(float) - predicted) <= 20 * case.tolerance * case.scale
+    return bool((same | missing).all())
+
+
+def _matches(case: Case, got, missing, guess) -> bool:
+    """The same, where the suspect also makes a difference to what is right."""
+    if not _alike(case, got, missing, guess):
+        return False
+    predicted = _predicted(case, guess)
     loose = 20 * case.tolerance * case.scale
     with np.errstate(invalid="ignore"):
-        same = (
-            np.abs(got.astype(float) - predicted) <= loose if case.tolerance else got == predicted
-        )
         differs = (
             np.abs(predicted - case.expected) > loose if case.tolerance else got != case.expected
         )
-    return bool((same | missing).all() and (differs & ~missing).any())
+    return bool((differs & ~missing).any())
 
 
 def _moved(case: Case, got, missing) -> str | None:
