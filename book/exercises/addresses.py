@@ -89,18 +89,35 @@ def _rectangles(case: Case) -> dict[int, tuple[int, int]]:
     if (
         case.product is None
         and len(case.grid) == 1
+        and isinstance(case.args[0], np.ndarray)
         and case.args[0].ndim == 2
         and case.expected.ndim == 1
     ):
         rows, columns = case.args[0].shape  # sums of rows
         return {} if rows % case.grid[0] else {0: (rows // case.grid[0], columns)}
+    if case.product is None and len(case.grid) == 2 and case.output == 1:
+        return _of_a_mapping(case)
     if case.product is None or len(case.grid) != 2:
         return {}
     M, N, K = sizes.values()
     across, down = case.grid
     if M % down or N % across:
         return {}
-    return {0: (M // down, K), 1: (K, N // across), case.output: (M // down, N // across)}
+    by_columns = case.args[1].shape == (N, K) != (K, N)  # B is given column by column
+    of_b = (N // across, K) if by_columns else (K, N // across)
+    return {0: (M // down, K), 1: of_b, case.output: (M // down, N // across)}
+
+
+def _of_a_mapping(case: Case) -> dict[int, tuple[int, int]]:
+    """The same where whole tiles of a matrix go to a matrix of the same shape, or of the transposed one."""
+    source, (across, down) = case.args[0], case.grid
+    if not isinstance(source, np.ndarray) or source.ndim != 2 or case.expected.ndim != 2:
+        return {}
+    (M, N), turned = source.shape, case.expected.shape == source.shape[::-1]
+    if M % down or N % across or not (turned or case.expected.shape == source.shape):
+        return {}
+    rows, columns = M // down, N // across
+    return {0: (rows, columns), 1: (columns, rows) if turned else (rows, columns)}
 
 
 def _rectangle(rows: int, columns: int, length: int) -> np.ndarray:
@@ -132,7 +149,10 @@ def _called(case: Case, size: int) -> str:
 
 def sizes_of(case: Case) -> dict[str, int]:
     if case.product is None:
-        return {name: int(n) for name, n in re.findall(r"(\w)=(\d+)", case.label)}
+        named = {name: int(n) for name, n in re.findall(r"(\w)=(\d+)", case.label)}
+        if not named and isinstance(case.args[0], np.ndarray) and case.args[0].ndim == 2:
+            named = dict(zip("MN", case.args[0].shape, strict=True))
+        return named
     (M, K), N = case.product.A.shape, case.product.B.shape[1]
     return {"M": M, "N": N, "K": K}
 

@@ -210,6 +210,12 @@ def _plain(value):
     return int(value) if isinstance(value, Integral) else tuple(_plain(part) for part in value)
 
 
+# A step in each of the three directions, and the thread and value that has made it once.
+_STEPS = (
+    ("t % 4", "four rows down", 96, (1, 0)),
+    ("t / 4", "a column to the right", 1, (4, 0)),
+    ("v", "a row down", 24, (0, 1)),
+)
 LAYOUT_SLIPS = {
     "These strides count elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
     "The strides of t % 4 and of t / 4 are the other way round: t % 4 goes down the rows.": ((1, 96), 24),
@@ -223,6 +229,10 @@ LAYOUT_SLIPS = {
 
 def composed_layout(answer) -> list[str]:
     """Compare a layout ((shape), (stride)) of (t, v) with the offsets that the exercise asks for."""
+    if isinstance(answer, str):
+        return [
+            "The answer is two tuples, not a text: leave out the quotation marks and the colon."
+        ]
     pair = isinstance(answer, tuple | list) and len(answer) == 2
     if not pair or _shape_of(answer[0]) in (None, False) or _shape_of(answer[1]) in (None, False):
         return [
@@ -244,6 +254,13 @@ def composed_layout(answer) -> list[str]:
     for message, slip in LAYOUT_SLIPS.items():
         if given == {at: _offset(((4, 8), 4), slip, at) for at in right}:
             return [message]
+    steps = [
+        f"One step of {name} is {what}: {size} elements. This layout takes {given[at]}."
+        for name, what, size, at in _STEPS
+        if given[at] != size
+    ]
+    if given[0, 0] == 0 and steps:
+        return steps
     t, v = next(at for at in right if given[at] != right[at])
     wrong = sum(given[at] != right[at] for at in right)
     return [

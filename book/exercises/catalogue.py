@@ -207,7 +207,14 @@ def _epilogues(rng):
         ((1, 2, 3), (2.0, 0.0)),
         (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
-    return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
+    made = []
+    for size, scalars in tried:
+        case = product(rng, size, (32, 32), (256,), scalars=scalars)
+        if size[1] % 4:
+            rows = f"N={size[1]} is no multiple of 4, so rows of C begin at addresses that are no multiple of 16"
+            case = replace(case, special=f"{rows}, and a thread may have fewer than four columns")
+        made.append(case)
+    return tuple(made)
 
 
 def _rows_of_order(case):
@@ -218,6 +225,24 @@ def _rows_of_order(case):
 def _columns_of_order(case):
     m, n = case.expected.shape
     return np.arange(m * n, dtype=np.int32).reshape(n, m).T
+
+
+def _turned_order(case):
+    m, n = case.expected.shape
+    return np.ascontiguousarray(case.expected.T).reshape(m, n)
+
+
+def _first_tile_astray(case, out) -> str | None:
+    """The first block that visits another tile than it should."""
+    visits = {int(block): tuple(map(int, at)) for at, block in np.ndenumerate(out)}
+    for block in range(out.size):
+        right = tuple(int(i) for i in np.argwhere(case.expected == block)[0])
+        if block in visits and visits[block] != right:
+            return (
+                f"Block {block} visits tile {visits[block]} of {out.shape[0]} x {out.shape[1]}, and should visit tile {right}: "
+                "in each band, m counts up first, and then n."
+            )
+    return None
 
 
 def _four_rows_in_one(case):
@@ -575,10 +600,11 @@ EXERCISES = (
     ),
     Exercise(
         "compose_layout", BANKS, "A layout, composed by hand", 20,
-        "A CuTe layout `shape : stride` maps coordinates to an offset: `(4,8):(1,4)` sends (i, j) to `i + 4 * j`. A tile of 16 "
-        "rows and 8 columns lies row by row, in rows of 24 elements: `(16,8):(24,1)`. Thread t of 32 has four elements, v = 0 "
-        "to 3: rows `4 * (t % 4) + v` of column `t / 4`. Which layout sends (t, v) to the offset in memory? Write its shape "
-        "and its stride, with t split into t % 4 and t / 4.",
+        "A CuTe layout `shape : stride` maps coordinates to an offset: `(4,8):(1,4)` sends (i, j) to `i + 4 * j`. The stride is "
+        "how far one step of each coordinate leads. A tile of 16 rows and 8 columns is part of a matrix whose rows have 24 "
+        "elements, so its layout is `(16,8):(24,1)`. Each thread t of 32 has four elements of the tile, numbered v = 0 to 3: "
+        "they lie in rows `4 * (t % 4) + v` of column `t / 4`. Which layout sends (t, v) to the offset in memory? Write its "
+        "shape and its stride, with t split into t % 4 and t / 4.",
         (
             "One step of `t % 4` is four rows down, one step of `t / 4` is a column to the right, one step of v is a row down.",
             "So the shape is `((4, 8), 4)`: four values of t % 4, eight of t / 4, four of v. Each needs its step in elements.",
@@ -593,10 +619,12 @@ EXERCISES = (
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
-        "Choose `PAD` so that reading a column of 16-byte chunks has no conflicts, and every chunk stays aligned.",
+        "The tile is read column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at "
+        "the end of each row, so that this has no bank conflicts, and every chunk still begins at a multiple of 16 bytes.",
         (
-            "Eight lanes are served at a time, and each takes four banks. Eight rows must begin in eight different places.",
-            "`+ 1` is the cure for 4-byte accesses. Here every row must still begin at a multiple of 16 bytes.",
+            "Eight lanes are served at a time, and each takes four banks. So eight neighbouring rows must begin in eight "
+            "different groups of four banks.",
+            "With 4-byte accesses one spare word per row is enough. Here every row must still begin at a multiple of 16 bytes.",
         ),
         "A row of 64 halves is 128 bytes: all rows begin in bank 0. With 8 spare halves a row is 144 bytes, and each row "
         "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
@@ -609,10 +637,12 @@ EXERCISES = (
     ),
     Exercise(
         "swizzle_rows", BANKS, "Derive a swizzle for 64-byte rows", 30,
-        "No padding this time. Place each 16-byte chunk of a 64-byte row elsewhere in its row, so that eight rows' chunks "
-        "of one column lie in different banks.",
+        "This time rows keep their 64 bytes, and there is no padding. Instead each 16-byte chunk may move to another place "
+        "within its row. Write `place`, so that of any eight neighbouring rows the chunks of one column lie in different "
+        "banks.",
         (
-            "Two 64-byte rows fill the 32 banks once. So rows 0 and 2 meet, and rows 0 and 1 do not.",
+            "Two 64-byte rows fill the 32 banks once. So chunk 0 of rows 0 and 2 lies in the same banks, that of rows 0 and 1 "
+            "does not.",
             "The chunk must move with `row / 2`, and must stay within 0 to 3: XOR it with two bits of the row.",
         ),
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
@@ -643,9 +673,10 @@ EXERCISES = (
     ),
     Exercise(
         "transpose_tile", BANKS, "Transpose without conflicts", 15,
-        "The tile is written by rows and read by columns. A 32 x 32 tile takes 1,056 wavefronts.",
+        "The tile is written by rows and read by columns, and in a column all elements lie in one bank: a 32 x 32 tile takes "
+        "1,056 wavefronts, where 64 would do. Place the elements so that no two lanes of a warp meet in a bank.",
         (
-            "A column's elements are `PITCH` words apart. Which banks are 0, 32, 64, 96 ...?",
+            "A column's elements are `PITCH` words apart. In which banks are words 0, 32, 64 and 96?",
             "Any odd pitch from 33 on will do. With an XOR, use it on both sides: `tile[r * 32 + (tx ^ r)]`.",
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
@@ -655,8 +686,9 @@ EXERCISES = (
     ),
     Exercise(
         "guard_epilogue", EVERYTHING, "An edge-guarded epilogue", 30,
-        "Store the sums for any M and N, with alpha and beta. With `beta == 0`, C may hold anything, NaN too, and must not be "
-        "read. Where four columns fit and are aligned, store a `float4`.",
+        "The epilogue is what a kernel does after its inner loop. Here it stores `alpha * sum + beta * C`, for any M and N. With "
+        "`beta == 0`, C may hold anything, NaN too, and must not be read. Where all four columns of a thread exist and begin "
+        "at a multiple of 16 bytes, store a `float4`.",
         (
             "Three guards: the row, the columns, and `N % 4 == 0` before a float4.",
             "`0 * NaN` is NaN: with beta 0, do not multiply the old value, leave it out.",
@@ -671,11 +703,13 @@ EXERCISES = (
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
-        "Blocks run in order of their index, many at once. Visiting C's tiles in bands of `GROUP` rows lets the blocks that "
-        "run together share rows of A and columns of B in L2. Give each block its tile.",
+        "The GPU starts blocks in the order of their index, and many run at once. If these visit C's tiles in bands, each of "
+        "`GROUP` rows of tiles, they share rows of A and columns of B, which then stay in L2. Within a band the blocks go down "
+        "the first column of tiles, then down the next. Give each block its tile.",
         (
             "A band of GROUP rows has `GROUP * tiles_n` tiles. Which band is a block in, and which of the band's blocks is it?",
-            "Within a band, the row runs fastest. The last band may have fewer rows: divide by its own number of rows.",
+            "Within a band, the row of the tile changes with every block, the column when a column of the band is done. The last "
+            "band may have fewer rows: divide by its own number of rows.",
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
         "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, tiles would be visited twice or not at all.",
@@ -683,12 +717,16 @@ EXERCISES = (
         suspects={
             "This is row-major order: no bands": _rows_of_order,
             "This is column-major order over the whole of C: no bands": _columns_of_order,
+            "order is stored as if its rows had tiles_m elements, with m and n the other way round": _turned_order,
         },
+        decode=_first_tile_astray,
+        outside="A band has GROUP rows of tiles, the last one as many as are left. So for every block m has to be below "
+        "tiles_m and n below tiles_n, which is so when the place in the band is divided by the band's own number of rows.",
     ),
     Exercise(
         "beat_the_clock", EVERYTHING, "Beat a rung's time", 60,
-        "A 64 x 64 tile, 256 threads, sixteen outputs each. The inner product is missing. On a GPU, be faster than "
-        "`coarsened_1d` at 2048 cubed; what else you change is up to you.",
+        "A block of 256 threads computes a 64 x 64 tile of C, sixteen outputs per thread. The inner product is missing. On a "
+        "GPU, be faster than the rung `coarsened_1d` at 2048 cubed; what else you change is up to you.",
         (
             "Four rows of A and four columns of B, from shared memory into registers, give sixteen products.",
             "`As` is stored transposed, so that both are one float4: 8 values read, 16 multiply-adds done.",
@@ -706,7 +744,8 @@ EXERCISES = (
     ),
     Exercise(
         "shuffle_sum", ACROSS, "Sum a warp with shuffles", 15,
-        "Each warp has 32 values, one per lane. Add them with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
+        "Each warp has 32 values, one per lane. A shuffle gives a lane the value that another lane of its warp holds in a "
+        "register. Add the values with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
         (
             "`__shfl_down_sync(0xffffffff, sum, 16)` gives lane l the value that lane l + 16 has. Then 16 sums are left.",
             "Halve the distance in each step: 16, 8, 4, 2, 1. All 32 lanes must make each call.",
@@ -732,7 +771,7 @@ EXERCISES = (
         "neighbouring words, one per bank. The number of additions is the same.",
         cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
-        goals=(Goal("shared_wavefronts", 100, "n=512"),),
+        goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
         suspects=ramp.piece_suspects(256),
     ),
     Exercise(
@@ -765,6 +804,7 @@ EXERCISES = (
         "If only the first n / 2 threads work, and each swaps its pair, every element has one owner.",
         cases=lambda rng: last_drawn(ramp.reversals(rng)),
         suspects=ramp.REVERSAL_SUSPECTS,
+        decode=ramp.left_in_place,
     ),
     Exercise(
         "keep_precision", ACROSS, "Keep the digits of a sum", 15,
@@ -827,8 +867,9 @@ EXERCISES = (
     ),
     Exercise(
         "tile_fragments", CAPSTONE, "Step 3: registers by ldmatrix", 20,
-        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, for the first 16 columns and for the second. "
-        "Lanes 8i to 8i + 7 point at the rows of matrix i.",
+        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, first for columns 0 to 15 and then for "
+        "columns 16 to 31. One `ldmatrix_x4` loads four matrices of 8 x 8 halves, and lanes 8i to 8i + 7 give the addresses of "
+        "the eight rows of matrix i.",
         (
             "Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the left chunk, so lane l points at row `l % 16`.",
             "Lanes 16 and up point at the chunk to the right. Step 1 begins two chunks further on. Then apply `place`.",
@@ -857,13 +898,15 @@ EXERCISES = (
         needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
         goals=(Goal("shared_wavefronts", 32, "K=32"),),
         suspects=ramp.B_SUSPECTS,
+        decode=ramp.products_of_blocks,
     ),
     Exercise(
         "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,
         "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has every idea of the "
         "ladder's last rung, at the size of one warp.",
         (
-            "As in two_stages: fetch pair 0, then in each turn wait, meet, fetch the next pair, multiply this one.",
+            "As in the exercise two_stages: fetch pair 0. Then in each turn wait for the copies, let all lanes meet, fetch the "
+            "next pair, and multiply this one.",
             "Commit once for each pair. One warp is the whole block, so `__syncwarp()` does what `__syncthreads()` would.",
         ),
         "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
@@ -879,8 +922,9 @@ EXERCISES = (
     ),
     Exercise(
         "encode_map", HOPPER, "Encode a tensor map", 15,
-        "The host describes a matrix to TMA once, before the launch. Write `describe`: a tensor map of `matrix` whose box has "
-        "so many rows, of `row_bytes` bytes each, and whose chunks are swizzled within these bytes. The matrix may hold any "
+        "TMA, the Tensor Memory Accelerator, copies whole tiles. The host describes a matrix to it once, before the launch, by a "
+        "tensor map. Write `describe`, which returns a tensor map of `matrix`: its box, the tile that one copy moves, has "
+        "`rows` rows of `row_bytes` bytes, and its 16-byte chunks are swizzled within these bytes. The matrix may hold any "
         "type, and may be a part of a wider one. `TensorMap(array, box, swizzle=...)` knows where an array lies.",
         (
             "A box is given like the shape of an array: rows first, then columns, both in elements.",
@@ -900,7 +944,9 @@ EXERCISES = (
     Exercise(
         "mend_parity", HOPPER, "Mend a wrong parity", 20,
         "One thread asks for tiles, 64 threads add them up, and two stages lie between. Each stage has two barriers: `full` "
-        "says that its tile has landed, `empty` that its tile has been read. The roles wait for the wrong parities. Mend them.",
+        "says that its tile has landed, `empty` that its tile has been read. A barrier goes through phases 0, 1, 2 and so on. "
+        "The call `barrier_wait(b, p)` returns when a phase of parity p is over, p being 0 for an even phase and 1 for an odd "
+        "one. Both roles wait for the wrong parities. Mend them.",
         (
             "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these phase 0 of `full` has to end, for "
             "the second phase 1.",
@@ -919,8 +965,10 @@ EXERCISES = (
     ),
     Exercise(
         "write_descriptor", HOPPER, "Write a descriptor", 30,
-        "`wgmma` finds its operands by descriptors. Pack one in `describe`, then describe the part of A and the part of B that "
-        "each of four products takes: 16 elements of k.",
+        "`wgmma` finds its operands by descriptors: 64 bits that say where in shared memory an operand begins, and how far apart "
+        "its parts lie. The stride offset leads from eight rows to the next eight, the leading offset from one panel of 64 "
+        "columns to the next. Pack a descriptor in `describe`. Then describe the part of A and the part of B that each of the "
+        "four products takes, which is 16 elements of k.",
         (
             "A is K-major: 16 elements of k are 32 bytes of a row, and eight rows are 8 x 128 bytes. B is N-major: 16 elements "
             "of k are 16 rows, and the next panel of 64 columns begins 8,192 bytes further.",
@@ -972,12 +1020,12 @@ EXERCISES = (
         "balance_roles", HOPPER, "Balance the registers of two roles", 15,
         "A block has one warpgroup that loads and `consumers` warpgroups that multiply. At launch every thread was given "
         "`launched` registers. By `setmaxnreg` the producer shrinks to as few as its code needs (`producer`), and each "
-        "consumer then grows to as many as there are. The numbers are multiples of 8, and 24 is the least. Write `share`, "
-        "which returns both.",
+        "consumer then grows to as many as are left for it. The numbers are multiples of 8, and 24 is the least. Write `share`, "
+        "which returns both: the registers of a thread of the producer, and those of a thread of a consumer.",
         (
             "All warpgroups have 128 threads, so count registers per thread. Four warpgroups of 128 each make 512.",
-            "Round the producer's number up to a multiple of 8. Divide what is left by the number of consumers, and round that "
-            "down.",
+            "Round the producer's number up to a multiple of 8, and to 24 at least. Divide what is left by the number of "
+            "consumers, and round that down to a multiple of 8.",
         ),
         "With 168 registers at launch and two consumers the three warpgroups have 3 x 168 = 504. The producer keeps 40, so 464 "
         "are left, which is 232 for each consumer. A consumer that wanted more would wait for ever, since nobody gives more "
@@ -1016,7 +1064,7 @@ EXERCISES = (
             Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
         ),
         suspects=hopper.STEP_SUSPECTS,
-        inspect=hopper.shared_steps,
+        inspect=hopper.steps_by_groups,
         arch=hopper.ARCH,
     ),
 )  # fmt: skip

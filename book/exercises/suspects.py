@@ -140,6 +140,29 @@ def _b_one_tile_late(t):
     return change
 
 
+def _one_stays(operand: str, t: int):
+    """One operand's tile is fetched anew in each step, the other's is always the first one."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or t == K:
+            return None
+        first = np.arange(K) % t
+        return _with(p, A=p.A[:, first]) if operand == "A" else _with(p, B=p.B[first])
+
+    return change
+
+
+def _one_ahead(t: int):
+    """In each tile of K, term k of A meets term k - 1 of B, and the first one the last."""
+
+    def change(p):
+        k = np.arange(p.A.shape[1])
+        return _with(p, A=p.A[:, k // t * t + (k + 1) % t]) if len(k) % t == 0 else None
+
+    return change
+
+
 def _every_other(t):
     return lambda p: (
         _keep_k(p, np.flatnonzero(np.arange(p.A.shape[1]) // t % 2 == 0))
@@ -241,6 +264,13 @@ SUSPECTS = [
                 p.A.sum(1)[:, None] + p.B.sum(0)[None] if not p.beta and p.alpha == 1 else None
             ),
         ),
+        *(
+            (
+                f"In each {t} terms along K, A's are one term ahead of B's",
+                _one_ahead(t),
+            )
+            for t in TILES
+        ),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
         *(
@@ -264,6 +294,18 @@ SUSPECTS = [
             for t in TILES
         ),
         *((f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t)) for t in TILES),
+        *(
+            (
+                f"{moving} moves on along K, and {staying} stays at its first tile ({t} terms)",
+                _one_stays(staying, t),
+            )
+            for t in TILES
+            for staying, moving in ("AB", "BA")
+        ),
+        (
+            "Both operands are taken from A: the product is that of A and its own transpose",
+            lambda p: _with(p, B=p.A.T) if p.A.shape[0] == p.B.shape[1] else None,
+        ),
         (
             "Everything is added twice",
             lambda p: 2 * p.A @ p.B * p.alpha + p.beta * p.old,
@@ -348,7 +390,7 @@ SUSPECTS = [
         ),
         *(
             (
-                f"Of every {2 * t} terms along K only the first {t} are summed",
+                f"Of every {2 * t} terms along K only the first{f' {t} are' if t > 1 else ' is'} summed",
                 _every_other(t),
             )
             for t in (1, 2, *TILES)

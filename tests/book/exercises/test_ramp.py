@@ -95,7 +95,7 @@ MISTAKES = {
     },
     "split_k": {
         "only block 0 adds": ([("    atomicAdd(", "    if (blockIdx.z == 0) atomicAdd(")], "Only the terms of blockIdx.z = 0 arrive"),
-        "every block has all of K": ([("int k = blockIdx.z; k < K; k += gridDim.z", "int k = 0; k < K; ++k")], "everything is added four times"),
+        "every block has all of K": ([("int k = blockIdx.z; k < K; k += gridDim.z", "int k = 0; k < K; ++k")], "everything is added gridDim.z times"),
         "a fence is no lock": ([("atomicAdd(&C[row * N + col], sum);", "C[row * N + col] += sum;\n    __threadfence();")], "a race on global memory"),
         "a barrier is no lock": ([("atomicAdd(&C[row * N + col], sum);", "__syncthreads();\n    C[row * N + col] += sum;")], "a race on global memory|not all threads reach"),
         "each term by itself": ([("        sum += A[row * K + k] * B[k * N + col];", "        atomicAdd(&C[row * N + col], A[row * K + k] * B[k * N + col]);")], "atomic operations of a warp"),
@@ -110,7 +110,7 @@ MISTAKES = {
         "the middle pair twice": ([("i < n / 2", "i <= n / 2")], "a race on global memory|wrong"),
         "one too far": ([("const float other = x[n - 1 - i];\n        x[n - 1 - i] = x[i]", "const float other = x[n - i];\n        x[n - i] = x[i]")], OUTSIDE),
         "no third place": ([("        x[i] = other;", "        x[i] = x[n - 1 - i];")], "holds what belongs"),
-        "half of the half": ([("i < n / 2", "i < n / 4")], "holds what belongs"),
+        "half of the half": ([("i < n / 2", "i < n / 4")], "a pair that no thread swaps"),
     },
     "keep_precision": {
         "products in half": ([("__half2float(A[row * K + k]) * __half2float(B[row * K + k])", "__half2float(__hmul(A[row * K + k], B[row * K + k]))")], "Each product is rounded to half"),
@@ -292,7 +292,7 @@ WRONG_ANSWERS = {
         ((((4, 8), 4), ((24, 1), 24)), "four rows down, not one"),
         ((((4, 8), 4), ((32, 1), 8)), "24 elements apart, not 8"),
         ((((4, 8), 4), ((96, 1), 1)), "v is a row down"),
-        ((((4, 8), 4), ((95, 1), 24)), "Thread 1, value 0 is row 4 of column 0, at offset 96; this layout gives 95"),
+        ((((4, 8), 4), ((95, 1), 24)), "One step of t % 4 is four rows down: 96 elements. This layout takes 95"),
         ((((4, 8), 4), (96, 24)), "the same parentheses"),
         ((((8, 8), 4), ((96, 1), 24)), "sizes 32 and 4"),
         (None, "a shape and a stride"),
