@@ -143,7 +143,7 @@ def resident_blocks(answer: Mapping[str, int]) -> list[str]:
                 f"{row}: a count is an integer, not {given!r}"
                 + (
                     "; a part of a block is not resident, so round down"
-                    if isinstance(given, Real)
+                    if isinstance(given, Real) and not isinstance(given, bool)
                     else ""
                 )
             )

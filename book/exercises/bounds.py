@@ -123,7 +123,9 @@ def beyond_its_end(
         line = _line_of(error, f"{name}.cu") if isinstance(error, errors.Trap) else None
         if isinstance(error, errors.Trap) and shared:
             # Where the compiler has made one trap of several, the access that stopped the launch is the nearest.
-            line = line or own_line(stopped.frames.get(stopped.ptx_line, ()), f"{name}.cu")
+            line = line or own_line(
+                getattr(stopped, "frames", {}).get(stopped.ptx_line, ()), f"{name}.cu"
+            )
         if line is not None:
             return _said(line, source, arrays, shared)
     return ()

@@ -17,6 +17,16 @@ CUDA_NAMES = (
 )  # fmt: skip
 
 
+WMMA = {
+    "mma_sync": "mma_sync takes (accumulator, matrix_a, matrix_b, accumulator), in this order.",
+    "load_matrix_sync": "load_matrix_sync takes (fragment, pointer, stride); the pointer is to the fragment's own type, and an "
+    "accumulator takes a layout as well.",
+    "store_matrix_sync": "store_matrix_sync takes (pointer, accumulator, stride, layout); an accumulator of float goes to an "
+    "array of float.",
+    "fill_fragment": "fill_fragment takes (fragment, value).",
+}
+
+
 def explained(diagnostic, source: str) -> str:
     """The diagnostic as it is shown: the compiler's words, the line, and what to look at where that is known."""
     hint = _hint(diagnostic, source)
@@ -40,11 +50,8 @@ def _hint(diagnostic, source: str) -> str | None:
     call = re.search(r'function template "(\w+)" matches', message)
     if call and re.search(rf"\b{call[1]}\s*\(", line):
         return f"{call[1]} takes its number in angle brackets, where the compiler must know it: {call[1]}<0>()."
-    if "no instance of overloaded function" in message and "wmma::" in message:
-        return (
-            "The kinds of the fragments decide: mma_sync takes (accumulator, matrix_a, matrix_b, accumulator), and what is "
-            "stored to an array of float is an accumulator of float."
-        )
+    if "no instance of overloaded function" in message:
+        return next((words for name, words in WMMA.items() if f"::{name}" in message), None)
     if "matches these operands" in message and re.search(r"float[24]", message + line):
         if 'operator "="' in message:
             return "What is assigned to here is const: a pointer that is stored through must not be a pointer to const."

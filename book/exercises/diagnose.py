@@ -43,7 +43,7 @@ def named(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=No
         rows = [
             row
             for row in rows
-            if _predicted(first[0], row[1]) is None or _matches(*first, gone, row[1])
+            if _predicted(first[0], row[1]) is None or _alike(*first, gone, row[1])
         ]
     missing = unwritten(got)
     if not (wrong(case, got) & ~missing).any():
@@ -221,11 +221,28 @@ def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
         return np.abs(got - expected) <= case.tolerance * case.scale
 
 
-def _matches(case: Case, got, missing, guess) -> bool:
-    """Whether the suspect gives this output. What differs little is compared closely, what is much rounded loosely."""
+def _alike(case: Case, got, missing, guess) -> bool:
+    """Whether what was written is what this suspect would give."""
     predicted = _predicted(case, guess)
     if predicted is None:
         return False  # the suspect does not fit these shapes
+    return bool((_same(case, got, predicted, 20) | missing).all())
+
+
+def _same(case: Case, got, predicted, times: float) -> np.ndarray:
+    if not case.tolerance:
+        return got == predicted
+    loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
+    with np.errstate(invalid="ignore"):
+        return np.abs(got.astype(float) - predicted) <= loose
+
+
+def _matches(case: Case, got, missing, guess) -> bool:
+    """The same where the suspect also changes what is right. What differs little is compared closely, what is much
+    rounded loosely."""
+    predicted = _predicted(case, guess)
+    if predicted is None:
+        return False
     closeness = (20, 2) if case.tolerance else (1,)
     return any(_within(case, got, missing, predicted, times) for times in closeness)
 
@@ -233,12 +250,10 @@ def _matches(case: Case, got, missing, guess) -> bool:
 def _within(case: Case, got, missing, predicted, times: float) -> bool:
     loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
     with np.errstate(invalid="ignore"):
-        same = (
-            np.abs(got.astype(float) - predicted) <= loose if case.tolerance else got == predicted
-        )
         differs = (
             np.abs(predicted - case.expected) > loose if case.tolerance else got != case.expected
         )
+    same = _same(case, got, predicted, times)
     return bool((same | missing).all() and (differs & ~missing).any())
 
 

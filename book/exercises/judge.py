@@ -37,7 +37,7 @@ from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .places import declared_shared, meeting
 from .race import race
-from .reach import beyond_rows, stored_again
+from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
 from .signature import differences
 from .terms import of_probe
 from .weak import between_blocks
@@ -191,8 +191,14 @@ def _measured(kernel: _Kernel, traces) -> tuple[list[str], list[str]]:
         told = f"{value:,} {goal.words} at {goal.case}; the goal is {goal.limit:,}"
         if value <= goal.limit:
             reached.append(told)
-        else:
-            missed += [told, *_worst_lines(traces[goal.case], goal, kernel.source, kernel.name)]
+            continue
+        trace = traces[goal.case]
+        missed += [told, *_worst_lines(trace, goal, kernel.source, kernel.name)]
+        if goal.metric == "shared_wavefronts" and _no_conflicts(trace):
+            missed.append(
+                "These accesses have no conflicts, so there are too many of them. The compiler makes one 16-byte read of four "
+                "neighbours where it can unroll the loops, which needs bounds that are constants."
+            )
     return reached, missed
 
 
@@ -273,7 +279,7 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
         if beyond:
             return beyond
-    if causes := _reach(kernel, [last.case, *later]):
+    if causes := _reach(kernel, [last.case, *later]) or _fixed(kernel, tries):
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
@@ -305,6 +311,9 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
                 "counts it, which may make a turn too many.",
             ]
     return (*said, *filter(None, causes))
+
+
+NO_ERROR = errors.OutOfBounds("no access left shared memory, but one may have left an array in it")
 
 
 def _right_before(one: Attempt, case) -> str:
@@ -343,6 +352,13 @@ COPIED_BEYOND = (
     "The copy begins where there is no more tile: a loop that fetches ahead has nothing left to fetch in its last turns, and "
     "the turns before it must not start more tiles than there are. Test the number of the tile before the copy."
 )
+
+
+def _fixed(kernel: _Kernel, tries: Sequence[Attempt]) -> list[str]:
+    """A size of a launch that is right, written into the kernel as a number."""
+    right = (one.case for one in tries[:-1] if one.right)
+    said = (fixed_sizes(case, kernel.source, kernel.exercise.skeleton) for case in right)
+    return next(filter(None, said), [])
 
 
 def _reach(kernel: _Kernel, cases) -> list[str]:
@@ -410,7 +426,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
         if more and explained(more):
             return (f"wrong at {case.label}", *more)
-    causes = stops_at_another_size(last.case, unwritten(last.output))
+    causes = unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
+    causes = causes or stops_at_another_size(last.case, unwritten(last.output))
     causes = causes or untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
@@ -426,6 +443,10 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             for need in kernel.exercise.needs
             if not need.value(last.trace)
         ]
+    if not causes and not unset:
+        beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR)
+        if beyond:
+            return beyond
     if not causes and said[-1].endswith(NOTHING_ADDED):
         causes = [
             "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored."
@@ -473,6 +494,10 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
             spent += f" in {lines[n]['global_requests']:,} requests"
         said += [quote(n, source, ".cu"), f"  {spent}"]
     return said
+
+
+def _no_conflicts(trace) -> bool:
+    return trace.total("shared_wavefronts") == trace.total("shared_wavefronts_ideal")
 
 
 def _each_store_of(trace, line: int, name: str) -> str:

@@ -43,6 +43,9 @@ AXPY_SUSPECTS = {
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (
         np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
     ),
+    "x and y are the wrong way round: y is multiplied by a": lambda case: (
+        case.args[3] * case.args[1] + case.args[0]
+    ),
     "The old y is added twice": lambda case: case.args[3] * case.args[0] + 2 * case.args[1],
     "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
     "a * x is subtracted from y, not added to it": lambda case: (
@@ -131,6 +134,7 @@ ROW_SUSPECTS = {
     ),
     "Of every 2 columns only the first is summed": _one_row(lambda x: x[:, ::2].sum(1)),
     "The sign is wrong": _one_row(lambda x: -x.sum(1)),
+    "The first column of each tile is summed 16 times": _one_row(lambda x: 16 * x[:, ::16].sum(1)),
     "Only the first column of each tile is summed": _one_row(lambda x: x[:, ::16].sum(1)),
     "The first tile is summed in every turn": _one_row(
         lambda x: x[:, :16].sum(1) * ceil_div(x.shape[1], 16)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from .addresses import elements, sizes_of
@@ -25,7 +27,7 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
         length = value.shape[1] if matrix else 1
         found = np.unique(elements(trace, number, value.itemsize) // length)
         beyond = found[found >= len(value)]
-        if not len(beyond):
+        if not len(beyond) or not _same_columns(elements(trace, number, value.itemsize), length):
             continue
         name = parameter_name(number, source, kernel)
         what = "row" if matrix else "element"
@@ -39,6 +41,38 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
             text += " The loop along K must end there, or a guard must stop what lies beyond."
         said.append(text)
     return said[:1]
+
+
+def _same_columns(found: np.ndarray, length: int) -> bool:
+    """Whether each of the rows that are touched is touched in the same columns, as where only their number is wrong."""
+    first = np.unique(found // length, return_index=True)[1]
+    columns = np.split(found % length, first[1:])
+    return all(np.array_equal(columns[0], other) for other in columns)
+
+
+def fixed_sizes(case: Case, source: str, skeleton: str) -> list[str]:
+    """A sentence where the text holds a number that is a size of this case, which the kernel gets right, and is not given."""
+    given = set(re.findall(r"\b\d+\b", skeleton))
+    for number, line in enumerate(source.splitlines(), 1):
+        for text in re.findall(r"(?<![\w.])\d+(?![\w.])", line.split("//")[0]):
+            names = [name for name, n in sizes_of(case).items() if n == int(text)]
+            if text not in given and int(text) > 1 and names:
+                return [
+                    f"It is right at {case.label}, and {text} stands in line {number}: must that be {names[0]}, which is another "
+                    "number at each launch?"
+                ]
+    return []
+
+
+def unused_axis(case: Case, ptx: str) -> list[str]:
+    """A sentence where the grid has several blocks along an axis that the kernel never asks for."""
+    for axis, count in zip("xyz", case.grid, strict=False):
+        if count > 1 and f"%ctaid.{axis}" not in ptx:
+            return [
+                f"The grid has {count} blocks along {axis}, and the kernel does not use blockIdx.{axis}: all of these blocks do "
+                "the same work, and that of the others is not done."
+            ]
+    return []
 
 
 def _called(case: Case, size: int) -> str:

@@ -120,6 +120,18 @@ def _stale_tail(t):
     return change
 
 
+def _row_of_column(t):
+    """Each output takes, in its tile, the row of A whose number is its column's."""
+
+    def change(p):
+        rows, columns = np.indices((len(p.A), p.B.shape[1]))
+        A = np.vstack([p.A, np.zeros((t, p.A.shape[1]))])
+        sums = np.einsum("ijk,kj->ij", A[rows // t * t + columns % t], p.B)
+        return p.alpha * sums + p.beta * p.old
+
+    return change
+
+
 def _b_one_tile_late(t):
     def change(p):
         K = p.A.shape[1]
@@ -261,6 +273,13 @@ SUSPECTS = [
         ),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
+        *(
+            (
+                f"In each {t}x{t} tile the row of A is that of the output's column: tx stands where ty must",
+                _row_of_column(t),
+            )
+            for t in (16, 32)
+        ),
         ("Only the first 64 terms of K are summed: the loop must end at K", _only_first(64)),
         *((f"The tail of K is missing: its last K % {t} terms", _drop_tail(t)) for t in TILES),
         *((f"The last tile of K ({t} terms) is missing", _drop_last(t)) for t in TILES),

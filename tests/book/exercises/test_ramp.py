@@ -85,7 +85,7 @@ MISTAKES = {
         "begins too low": ([("int half = 128", "int half = 64")], "The step over a distance of 128 is missing"),
         "always block 0": ([("blockIdx.x * 256 + t", "blockIdx.y * 256 + t")], "Element 1 of the output holds what belongs at 0"),
         "ends too early": ([("half > 0", "half > 1")], "The step over a distance of 1 is missing"),
-        "no limit": ([("if (t < half) s[t]", "s[t]")], OUTSIDE),
+        "no limit": ([("if (t < half) s[t]", "s[t]")], "s has 256 elements"),
         "the neighbour": ([("s[t + half];", "s[t + 1];")], RACE),
         "one thread does it all": (
             [("    for (int half = 128; half > 0; half /= 2) {\n        if (t < half) s[t] += s[t + half];\n        __syncthreads();  // outside the if: all threads come to it\n    }\n",
@@ -282,7 +282,7 @@ WRONG_ANSWERS = {
         (RIGHT_BLOCKS | {"64 threads, 24 registers, 0 KiB": 42}, "threads, and there are 2,048"),
         (RIGHT_BLOCKS | {"256 threads, 32 registers, 16 KiB": 10}, "threads, and there are 2,048"),
         (RIGHT_BLOCKS | {"512 threads, 128 registers, 0 KiB": 0}, "one more fits"),
-        (RIGHT_BLOCKS | {"512 threads, 128 registers, 0 KiB": 1.0}, "an integer, not 1.0"),
+        (RIGHT_BLOCKS | {"512 threads, 128 registers, 0 KiB": 1.5}, "an integer, not 1.5"),
         (RIGHT_BLOCKS | {"64 threads": 3}, "no such row"),
         ([8, 2, 4, 32, 1], "dictionary of counts"),
     ],

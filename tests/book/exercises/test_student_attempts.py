@@ -116,6 +116,8 @@ CAUSES = {
     ("first_guard", "y added twice"): ([("y[i] = a * x[i] + y[i]", "y[i] += a * x[i] + y[i]")], "The old y is added twice"),
     ("first_guard", "256 elements a block"): ([("blockIdx.x * blockDim.x", "blockIdx.x * 256")], "are not changed: no thread has them as its i"),
     ("first_guard", "whole blocks only"): ([("i < n", "blockIdx.x < n / 128")], "Elements 896 and up are not changed"),
+    ("first_guard", "y multiplied"): ([("a * x[i] + y[i]", "a * y[i] + x[i]")], "x and y are the wrong way round"),
+    ("first_guard", "a size written as a number"): ([("i < n", "i < 1000")], "1000 stands in line 5: must that be n"),
     # products
     ("coalesce", "one term too many"): ([("k < K;", "k <= K;")], "goes on to row 32 of B, and B has 32 rows (K)"),
     ("coalesce", "the number of terms written as a number"): ([("k < K;", "k < 32;")], "goes on to rows 17 to 31 of B, and B has 17 rows (K)"),
@@ -129,7 +131,10 @@ CAUSES = {
         ],
         "the tiles keep what the turn before left there",
     ),
+    ("coalesce", "a length written as a number"): ([("B[k * N + col]", "B[k * 96 + col]"), ("C[row * N + col]", "C[row * 96 + col]")], "96 stands in line 9: must that be N"),
+    ("place_barriers", "the row of another thread"): ([("As[ty][k]", "As[tx][k]")], "tx stands where ty must"),
     # sums of rows
+    ("two_stages", "the same column sixteen times"): ([("thread * PITCH + k]", "thread * PITCH]")], "The first column of each tile is summed 16 times"),
     ("fill_with_zeros", "ones beyond the last column"): ([(": 0.0f;", ": 1.0f;")], "beyond the last column of X is not 0"),
     ("fill_with_zeros", "the guard's sizes exchanged"): ([("row < M && first + tx < K", "row < K && first + tx < M")], "M and K are the wrong way round"),
     ("two_stages", "the last tile left out"): ([("tile < tiles; ++tile", "tile < tiles - 1; ++tile")], "The last tile of 16 columns is left out"),
@@ -138,7 +143,13 @@ CAUSES = {
     ("coarsen", "other rows computed than stored"): ([("As[ty + 8 * i][k]", "As[4 * ty + i][k]")], "row 2 what belongs in row 8: the row that is computed and the row that is stored are not the same"),
     ("coarsen", "a tile's row as long as K"): ([("k < TILE;", "k < K;")], "Bs has TILE x TILE elements"),
     ("coarsen", "beyond the last column of a tile"): ([("Bs[k][tx];", "Bs[k][tx + 8];")], "Bs has TILE x TILE elements"),
+    ("coarsen", "into the next array"): ([("As[ty + 8 * i][k]", "As[ty + 16 * i][k]")], "As has TILE x TILE elements"),
+    ("coarsen", "bounds that are no constants"): (
+        [("for (int i = 0; i < TM; ++i) sum[i] += As[ty + 8 * i][k] * b;", "for (int r = ty, i = 0; r < TILE; r += 8, i++) sum[i] += As[r][k] * b;")],
+        "unroll the loops, which needs bounds that are constants",
+    ),
     # wide accesses
+    ("vectorize", "the grid's other axis"): ([("blockIdx.y", "blockIdx.x")], "does not use blockIdx.y"),
     ("vectorize", "alpha forgotten"): ([("make_float4(alpha * v.x, alpha * v.y, alpha * v.z, alpha * v.w)", "v")], "Alpha is missing where the accesses are wide"),
     ("vectorize", "alpha for one of four"): ([("alpha * v.y, alpha * v.z, alpha * v.w", "v.y, v.z, v.w")], "Only one element of each float4 is multiplied by alpha"),
     ("vectorize", "the step of single floats"): ([("i += 4 * blockDim.x", "i += blockDim.x")], "are stored 2 times, by several threads|are stored 4 times, by several threads"),
@@ -190,6 +201,7 @@ COMPILED = {
     ("vectorize", "a float4 multiplied"): ([("make_float4(alpha * v.x, alpha * v.y, alpha * v.z, alpha * v.w)", "alpha * v")], "float * const float4"),
     ("vectorize", "stored through const"): ([("*reinterpret_cast<float4*>(y + i)", "*reinterpret_cast<const float4*>(y + i)")], "must not be a pointer to const"),
     ("wmma_tile", "no layout"): ([("half, wmma::row_major> a", "half> a")], "needs a layout as its last argument"),
+    ("wmma_tile", "no stride"): ([("+ k, K)", "+ k)")], "load_matrix_sync takes (fragment, pointer, stride)"),
     ("wmma_tile", "operands exchanged"): ([("mma_sync(acc, a, b, acc)", "mma_sync(acc, b, a, acc)")], "mma_sync takes (accumulator, matrix_a, matrix_b, accumulator)"),
 }  # fmt: skip
 
