@@ -121,6 +121,9 @@ def explain_error(
         name = kernel or file.removesuffix(".cu")
         message = _in_words(str(error).splitlines()[0], source, name)
         said.append(f"block {error.block}{thread}: {message}")
+    if "is for all 128 threads" in str(error):
+        headline = "an instruction of the whole warpgroup that not all threads reach"
+        why = "All 128 threads of the warpgroup have to come to it together: no `if` and no return before it that only some take."
     if "is for all 32 lanes" in str(error):
         headline = "an instruction of the whole warp that not all lanes reach"
         why = (
@@ -172,7 +175,15 @@ def _misaligned(instruction: str) -> str:
 
 def _mbarrier(text: str, source: str, kernel: str) -> str:
     """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
-    return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
+    said = _in_words(text.split("): ", 1)[-1], source, kernel) + "."
+    lacks = re.search(r"lacks (\d+) of (\d+) arrivals", said)
+    if lacks and int(lacks[1]) > int(lacks[2]):
+        start = said[: lacks.start()].rsplit(" and ", 1)[0]
+        return (
+            f"{start}, and got more arrivals than the {lacks[2]} that barrier_init gave it: several threads use this one "
+            "barrier."
+        )
+    return said
 
 
 def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:
