@@ -1103,6 +1103,7 @@ EXERCISES = (
         ),
         suspects=hopper.STEP_SUSPECTS,
         inspect=hopper.steps_by_groups,
+        decode=hopper.sums_astray,
         arch=hopper.ARCH,
     ),
 )  # fmt: skip

@@ -121,6 +121,9 @@ def explain_error(
         name = kernel or file.removesuffix(".cu")
         message = _in_words(str(error).splitlines()[0], source, name)
         said.append(f"block {error.block}{thread}: {message}")
+    if "is for all 128 threads" in str(error):
+        headline = "an instruction of the whole warpgroup that not all threads reach"
+        why = "All 128 threads of the warpgroup have to come to it together: no `if` and no return before it that only some take."
     if "is for all 32 lanes" in str(error):
         headline = "an instruction of the whole warp that not all lanes reach"
         why = (
@@ -142,9 +145,8 @@ def explain_error(
         line = at(int(number[1])) if number else None
         said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
     if barriers := getattr(error, "barriers", []):
-        said += [
-            _mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers[:2]
-        ]
+        told = (_mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers)
+        said += list(dict.fromkeys(told))[:2]
         why = (
             "A wait for parity p returns when a phase of that parity is over. A fresh barrier is in phase 0, so a wait for "
             "parity 1 passes at once, and a wait for parity 0 passes when the first phase has ended. A phase ends when "
@@ -173,7 +175,15 @@ def _misaligned(instruction: str) -> str:
 
 def _mbarrier(text: str, source: str, kernel: str) -> str:
     """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
-    return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
+    said = _in_words(text.split("): ", 1)[-1], source, kernel) + "."
+    lacks = re.search(r"lacks (\d+) of (\d+) arrivals", said)
+    if lacks and int(lacks[1]) > int(lacks[2]):
+        start = said[: lacks.start()].rsplit(" and ", 1)[0]
+        return (
+            f"{start}, and got more arrivals than the {lacks[2]} that barrier_init gave it: several threads use this one "
+            "barrier."
+        )
+    return said
 
 
 def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:
@@ -378,12 +388,12 @@ def _waits(trace, source: str) -> list[str]:
     left = max((int(row.text.rstrip(";").split()[-1]) for row in groups), default=0)
     if not left:
         return [
-            "Each wait here waits for all copies that were started before it. So this one was started after the wait: it fills "
-            "a buffer that is still in use, or the read belongs behind the next wait."
+            "Each wait here waits for all copies that were committed before it. So this one was started, or committed, after the "
+            "wait: it fills a buffer that is still in use, or the read belongs behind the next wait."
         ]
     newest = "newest group" if left == 1 else f"{left} newest groups"
     return [
-        f"cp_async_wait<{left}>() does not wait for the {newest}. Count the groups that are committed before that wait, those "
+        f"{'consumer_wait()' if pipeline else f'cp_async_wait<{left}>()'} does not wait for the {newest}. Count the groups that are committed before that wait, those "
         "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
     ]
 

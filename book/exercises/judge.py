@@ -292,7 +292,12 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
     copied = getattr(last.error, "instruction", "").startswith("cp.async")
-    if not causes and copied and not _in_shared_memory(last):
+    if (
+        not causes
+        and copied
+        and isinstance(last.error, errors.OutOfBounds)
+        and not _in_shared_memory(last)
+    ):
         causes = [COPIED_BEYOND]
     if not causes and isinstance(last.error, errors.OutOfBounds):
         if _in_shared_memory(last):

@@ -22,7 +22,7 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
         if not isinstance(value, np.ndarray) or value.ndim > 2:
             continue
         matrix = value.ndim == 2
-        if matrix and (case.product is None or number != 1):
+        if matrix and (case.product is None or number != 1 or value.shape != case.product.B.shape):
             continue
         length = value.shape[1] if matrix else 1
         found = np.unique(elements(trace, number, value.itemsize) // length)

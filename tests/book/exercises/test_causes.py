@@ -29,6 +29,9 @@ EDITED = {
     ),
     ("split_steps", "tiles filled again while they are read"): ([(MEET, "")], "four warps have to meet"),
     ("split_steps", "one barrier for both warpgroups"): ([("named_barrier(1 + group, 128)", "named_barrier(1, 128)")], "Both warpgroups meet at barrier 1"),
+    ("split_steps", "sums added elsewhere"): ([("+= sums[i][thread]", "+= sums[i][127 - thread]")], "all added, but to other elements"),
+    ("split_steps", "one barrier for both tiles"): ([("shared_address(barriers) + 8 * group", "shared_address(barriers)")], "several threads use this one barrier"),
+    ("place_fences", "half of the warpgroup"): ([("    wgmma_fence();", "    if (threadIdx.x >= 64) return;\n    wgmma_fence();")], "All 128 threads of the warpgroup have to come to it together"),
     # A traceback before.
     ("mend_parity", "coordinates the wrong way round"): ([("X, 32 * i, 64 * blockIdx.x", "X, 64 * blockIdx.x, 32 * i")], "coordinates of tma_load are the other way round"),
     # Told without a cause before, or with another one.
