@@ -104,7 +104,7 @@ def kept(case: Case, output) -> str | None:
 
 
 ROW_SUSPECTS = {
-    "The last tile of 16 columns is left out": _one_row(
+    "A tile of 16 columns is left out, the last one: the loop makes a turn too few": _one_row(
         lambda x: x[:, : (x.shape[1] - 1) // 16 * 16].sum(1)
     ),
     "Only the first M columns are summed: M and K are the wrong way round": _one_row(
