@@ -472,8 +472,8 @@ EXERCISES = (
                 for words, some in (("one element", (0,)), ("two elements", (0, 1)), ("three elements", (0, 1, 2)))
             },
         },
-        outside="A float4 counts as one element: reinterpret_cast<float4*>(x)[i] is element 4 * i of the row, which has N / 4 of "
-        "them. An index in floats, as in x + i, goes in steps of 4 and ends at N.",
+        outside="A float4 at x + i holds elements i to i + 3 of the row, so i goes on in steps of 4 and ends at N. The index of "
+        "a pointer to float4 counts float4s, and a row has N / 4 of them.",
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,

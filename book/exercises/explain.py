@@ -372,10 +372,10 @@ def _waits(trace, source: str) -> list[str]:
     wait = "consumer_wait()" if pipeline else "cp_async_wait<n>()"
     if not waits and not commits:
         return [
-            f"Nothing in this kernel waits for its copies, or commits them: {commit} has to follow the copies, and {wait} that."
+            f"Nothing in this launch waits for its copies, or commits them: {commit} has to follow the copies, and {wait} that."
         ]
     if not waits:
-        return [f"Nothing in this kernel waits for its copies: {wait} does."]
+        return [f"Nothing in this launch waits for its copies: {wait} does."]
     groups = [row for row in waits if "wait_group" in row.opcode]
     if not commits and len(groups) == len(waits):
         return [

@@ -333,6 +333,14 @@ SUSPECTS = [
             lambda p: _with(p, _unblocks(_blocks(p.A, 16).swapaxes(2, 3))),
         ),
         (
+            "Each 16x16 tile of A and each of B is transposed: col_major where the tiles lie row by row",
+            lambda p: _with(
+                p,
+                _unblocks(_blocks(p.A, 16).swapaxes(2, 3)),
+                _unblocks(_blocks(p.B, 16).swapaxes(2, 3)),
+            ),
+        ),
+        (
             "Each 16x16 tile of B is transposed: col_major where the tile lies row by row",
             lambda p: _with(p, B=_unblocks(_blocks(p.B, 16).swapaxes(2, 3))),
         ),

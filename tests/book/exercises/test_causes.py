@@ -70,7 +70,7 @@ EDITED = {
     ("find_race", "a sign"): ([("x[i] = other", "x[i] = -other")], "of the wrong sign"),
     ("guard_epilogue", "the old C by alpha"): ([("beta * c[j]", "alpha * c[j]"), ("beta * old", "alpha * old")], "* (the old C), and must be"),
     ("tile_copy", "no commit"): ([("    cp_async_commit();\n", "")], "these copies belong to none"),
-    ("tile_copy", "no wait"): ([("    cp_async_wait<0>();\n", "")], "Nothing in this kernel waits for its copies"),
+    ("tile_copy", "no wait"): ([("    cp_async_wait<0>();\n", "")], "Nothing in this launch waits for its copies"),
     ("tile_copy", "a wait that leaves one"): ([("cp_async_wait<0>", "cp_async_wait<1>")], "does not wait for the newest group"),
     ("tile_copy", "one lane waits for all"): ([("    cp_async_wait<0>();", "    if (lane == 0) cp_async_wait<0>();")], "Not all threads come to cp_async_wait<n>()"),
     ("tile_fragments", "half of the lanes"): ([("        ldmatrix_x4(", "        if (lane < 16) ldmatrix_x4(")], "All 32 lanes of the warp have to come to it together"),

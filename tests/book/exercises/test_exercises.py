@@ -68,7 +68,7 @@ MISTAKES = {
     "coarsen": {
         "sums side by side, stores too": ([("As[ty + 8 * i][k]", "As[ty * TM + i][k]")], "holds what belongs in row 4"),
         "no guard on the store": ([("if (row < M && col < N) C", "if (col < N) C")], "out of bounds"),
-        "only half the steps": ([("k < TILE; ++k", "k < TILE; k += 2")], "Of every 2 terms along K only the first is"),
+        "only half the steps": ([("k < TILE; ++k", "k < TILE; k += 2")], "Of every 2 terms along K only the first is summed"),
         "Bs read again for each output": (
             [("sum[i] += As[ty + 8 * i][k] * b", "sum[i] += As[ty + 8 * i][k] * *(volatile float*)&Bs[k][tx]")],
             "shared-memory wavefronts",
@@ -148,7 +148,7 @@ MISTAKES = {
     "swizzle_rows": {
         "every row its own": ([("chunk ^ row / 2 % 4", "chunk ^ row % 4")], "the goal is 32"),
         "out of the row": ([("chunk ^ row / 2 % 4", "chunk ^ row / 2")], "out of bounds"),
-        "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "stores to one place of tile"),
+        "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "so one of two values is lost"),
         "on one side only": ([("tile + lane * 32 + 8 * place(lane, chunk)", "tile + lane * 32 + 8 * chunk")], "holds what belongs at"),
     },
     "transpose_tile": {

@@ -137,7 +137,7 @@ CAUSES = {
     ("two_stages", "the same column sixteen times"): ([("thread * PITCH + k]", "thread * PITCH]")], "The first column of each tile is summed 16 times"),
     ("fill_with_zeros", "ones beyond the last column"): ([(": 0.0f;", ": 1.0f;")], "beyond the last column of X is not 0"),
     ("fill_with_zeros", "the guard's sizes exchanged"): ([("row < M && first + tx < K", "row < K && first + tx < M")], "M and K are the wrong way round"),
-    ("two_stages", "the last tile left out"): ([("tile < tiles; ++tile", "tile < tiles - 1; ++tile")], "The last tile of 16 columns is left out"),
+    ("two_stages", "the last tile left out"): ([("tile < tiles; ++tile", "tile < tiles - 1; ++tile")], "A tile of 16 columns is left out"),
     # several outputs per thread
     ("coarsen", "all outputs in one sum"): ([("sum[i] += As", "sum[0] += As")], "All four rows are added up in one sum"),
     ("coarsen", "other rows computed than stored"): ([("As[ty + 8 * i][k]", "As[4 * ty + i][k]")], "row 2 what belongs in row 8: the row that is computed and the row that is stored are not the same"),
@@ -155,7 +155,7 @@ CAUSES = {
     ("vectorize", "the step of single floats"): ([("i += 4 * blockDim.x", "i += blockDim.x")], "are stored 2 times, by several threads|are stored 4 times, by several threads"),
     ("vectorize", "float4s counted as floats"): (
         [("i = 4 * threadIdx.x; i < N; i += 4 * blockDim.x", "i = threadIdx.x; i < N; i += blockDim.x"), ("(x + i)", "(x + 4 * i)"), ("(y + i)", "(y + 4 * i)")],
-        "A float4 counts as one element",
+        "The index of a pointer to float4 counts float4s",
     ),
     # copies
     ("mend_pipeline", "a tile too many"): ([("if (tile + 1 < 4) fetch", "fetch")], "Test the number of the tile before the copy"),
@@ -168,8 +168,9 @@ CAUSES = {
         [("        if (tile + STAGES - 1 < tiles) fetch(tile + STAGES - 1);\n        cp_async_commit();", "        if (tile + STAGES - 1 < tiles) {\n            fetch(tile + STAGES - 1);\n            cp_async_commit();\n        }")],
         "cp_async_wait<2>() does not wait for the 2 newest groups",
     ),
-    ("pipeline_stages", "no wait"): ([("        cp_async_wait<STAGES - 2>();\n", "")], "Nothing in this kernel waits for its copies"),
+    ("pipeline_stages", "no wait"): ([("        cp_async_wait<STAGES - 2>();\n", "")], "Nothing in this launch waits for its copies"),
     # fragments
+    ("wmma_tile", "both layouts"): ([("half, wmma::row_major> a", "half, wmma::col_major> a"), ("half, wmma::row_major> b", "half, wmma::col_major> b")], "Each 16x16 tile of A and each of B is transposed"),
     ("wmma_tile", "steps of one"): ([("k += 16", "++k")], "goes on in steps of 16"),
     ("load_fragments", "neighbours in a row of B"): ([("B[(row + 1) * 8 + group]", "B[row * 8 + group + 1]")], "Lane 0 (group 0, pair 0) does not load B[1][0]"),
     ("load_fragments", "single columns of A"): ([("col = 2 * pair + 8", "col = pair + 8")], "Lane 1 (group 0, pair 1) does not load A[0][3]"),
