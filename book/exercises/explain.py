@@ -392,9 +392,9 @@ def _waits(trace, source: str) -> list[str]:
             "wait: it fills a buffer that is still in use, or the read belongs behind the next wait."
         ]
     newest = "newest group" if left == 1 else f"{left} newest groups"
+    call = "consumer_wait()" if pipeline else f"cp_async_wait<{left}>()"
     return [
-        f"{'consumer_wait()' if pipeline else f'cp_async_wait<{left}>()'} does not wait for the {newest}. "
-        "Count the groups that are committed before that wait, those "
+        f"{call} does not wait for the {newest}. Count the groups that are committed before that wait, those "
         "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
     ]
 

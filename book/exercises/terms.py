@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .exercise import Case
+from .spans import indices
 
 MOST = 512  # terms: beyond that least squares takes too long
 CLOSE = 0.02  # of a whole number
@@ -56,8 +57,6 @@ def of_probe(kernel_attempt, case: Case) -> str | None:
 
 def in_words(weights: np.ndarray, name: str) -> str | None:
     """ "The terms k with k % 16 = 0 are never added." for weights 0, 1, 1 ...; None where each term is counted once."""
-    from .diagnose import indices
-
     weights = np.round(weights).astype(int)
     if (weights == weights[0]).all():
         return None
