@@ -275,15 +275,24 @@ def _diagnostics(log: str, texts: Mapping[str, str]) -> list[Diagnostic]:
                 if same and caret.strip() == "^":
                     column = caret.index("^") - 2
                     break
-            found.append(
-                Diagnostic(match["severity"], match["text"].strip(), file, number, column, source)
-            )
+            message = " ".join([match["text"].strip(), *_types(lines[index + 1 :], source)])
+            found.append(Diagnostic(match["severity"], message, file, number, column, source))
         elif match := PTXAS_MESSAGE.match(line):
             severity = "warning" if match["severity"] == "warning" else "error"
             found.append(
                 Diagnostic(severity, f"ptxas: {match['where']} {match['text']}".replace("  ", " "))
             )
     return found
+
+
+def _types(lines: list[str], source: str | None) -> list[str]:
+    """What the compiler adds to a message before it shows the line: "operand types are: float * float4"."""
+    found = []
+    for line in lines[:4]:
+        if not line.startswith(" " * 12) or (source and line[2:].rstrip() == source.rstrip()):
+            break
+        found.append(line.strip().replace("nvcuda::wmma::", ""))
+    return [f"({' '.join(found)})"] if found else []
 
 
 def _reports(log: str, ptx: str) -> dict[str, Report]:

@@ -68,7 +68,7 @@ def strides(case: Case, trace, source: str, kernel: str) -> list[str]:
     said = []
     for number, (rows, columns) in _rectangles(case).items():
         right = case.args[number].shape[1]
-        found = _elements(trace, number, case.args[number].itemsize)
+        found = elements(trace, number, case.args[number].itemsize)
         if not len(found) or np.array_equal(found, _rectangle(rows, columns, right)):
             continue
         name = parameter_name(number, source, kernel)
@@ -85,22 +85,39 @@ def strides(case: Case, trace, source: str, kernel: str) -> list[str]:
 
 def _rectangles(case: Case) -> dict[int, tuple[int, int]]:
     """For A, B and C, how many rows and columns of it block (0, 0) has to do with; nothing where tiles are not whole."""
-    sizes = _sizes(case)
+    sizes = sizes_of(case)
     if (
         case.product is None
         and len(case.grid) == 1
+        and isinstance(case.args[0], np.ndarray)
         and case.args[0].ndim == 2
         and case.expected.ndim == 1
     ):
         rows, columns = case.args[0].shape  # sums of rows
         return {} if rows % case.grid[0] else {0: (rows // case.grid[0], columns)}
+    if case.product is None and len(case.grid) == 2 and case.output == 1:
+        return _of_a_mapping(case)
     if case.product is None or len(case.grid) != 2:
         return {}
     M, N, K = sizes.values()
     across, down = case.grid
     if M % down or N % across:
         return {}
-    return {0: (M // down, K), 1: (K, N // across), case.output: (M // down, N // across)}
+    by_columns = case.args[1].shape == (N, K) != (K, N)  # B is given column by column
+    of_b = (N // across, K) if by_columns else (K, N // across)
+    return {0: (M // down, K), 1: of_b, case.output: (M // down, N // across)}
+
+
+def _of_a_mapping(case: Case) -> dict[int, tuple[int, int]]:
+    """The same where whole tiles of a matrix go to a matrix of the same shape, or of the transposed one."""
+    source, (across, down) = case.args[0], case.grid
+    if not isinstance(source, np.ndarray) or source.ndim != 2 or case.expected.ndim != 2:
+        return {}
+    (M, N), turned = source.shape, case.expected.shape == source.shape[::-1]
+    if M % down or N % across or not (turned or case.expected.shape == source.shape):
+        return {}
+    rows, columns = M // down, N // across
+    return {0: (rows, columns), 1: (columns, rows) if turned else (rows, columns)}
 
 
 def _rectangle(rows: int, columns: int, length: int) -> np.ndarray:
@@ -113,7 +130,7 @@ def _in_steps(rows: int, columns: int, length: int, size: int) -> np.ndarray:
     return np.unique(row // 16 * 16 * length + row % 16 * size + np.arange(columns))
 
 
-def _elements(trace, number: int, itemsize: int) -> np.ndarray:
+def elements(trace, number: int, itemsize: int) -> np.ndarray:
     """The elements of this array that the first block touched, sorted. Empty where one begins between two elements."""
     found = []
     for row in trace.instructions:
@@ -126,13 +143,16 @@ def _elements(trace, number: int, itemsize: int) -> np.ndarray:
 
 
 def _called(case: Case, size: int) -> str:
-    names = [name for name, value in _sizes(case).items() if value == size]
+    names = [name for name, value in sizes_of(case).items() if value == size]
     return f" ({names[0]})" if len(names) == 1 else ""
 
 
-def _sizes(case: Case) -> dict[str, int]:
+def sizes_of(case: Case) -> dict[str, int]:
     if case.product is None:
-        return {name: int(n) for name, n in re.findall(r"(\w)=(\d+)", case.label)}
+        named = {name: int(n) for name, n in re.findall(r"(\w)=(\d+)", case.label)}
+        if not named and isinstance(case.args[0], np.ndarray) and case.args[0].ndim == 2:
+            named = dict(zip("MN", case.args[0].shape, strict=True))
+        return named
     (M, K), N = case.product.A.shape, case.product.B.shape[1]
     return {"M": M, "N": N, "K": K}
 
@@ -141,7 +161,7 @@ def _other_lengths(case: Case, number: int):
     value = case.args[number]
     size = value.shape[1] * value.itemsize
     yield size, f"{size} elements (a length in bytes, where C++ counts elements)"
-    for name, length in _sizes(case).items():
+    for name, length in sizes_of(case).items():
         yield length, f"{length} elements ({name})"
     for tile in (16, 32, 64, 8):
         yield tile, f"{tile} elements (a tile's width)"

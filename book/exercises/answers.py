@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -19,6 +19,13 @@ ACCESSES = {
     "s[32 * lane]": "v[32 * lane];",
     "s[33 * lane]": "v[33 * lane];",
     "float4 s[lane]": "float4*>(s)[lane];",
+}
+WORDS = {  # which word each lane reads; the float4 reads four
+    "s[lane]": lambda lane: lane,
+    "s[2 * lane]": lambda lane: 2 * lane,
+    "s[lane / 2]": lambda lane: lane // 2,
+    "s[32 * lane]": lambda lane: 32 * lane,
+    "s[33 * lane]": lambda lane: 33 * lane,
 }
 SLIPS = {
     ("s[2 * lane]", 1): "lanes 0 and 16 read words 0 and 32, and both lie in bank 0",
@@ -60,6 +67,38 @@ def measured_wavefronts() -> dict[str, int]:
     return counts
 
 
+def _whole(value):
+    """The integer that this number is, also where it was computed as 2048 / 256; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real) or value != value // 1:
+        return None
+    return int(value)
+
+
+def _wavefront_slip(access: str, given: int) -> str:
+    """What to look at, for a count that is wrong: the words of the first lanes, and their banks."""
+    if (access, given) in SLIPS:
+        return SLIPS[access, given]
+    if given < 1:
+        return "a read takes one wavefront even where there is no conflict"
+    if access not in WORDS:
+        return (
+            "lane 0 reads words 0 to 3 and lane 1 words 4 to 7, so eight lanes fill the 32 banks once: "
+            "how many such groups of lanes are there?"
+        )
+    words = [WORDS[access](lane) for lane in (0, 1, 2, 16)]
+    banks = [word % 32 for word in words]
+    return (
+        f"lanes 0, 1, 2 and 16 read words {_listed(words)}, in banks {_listed(banks)}: "
+        "how many different words does the busiest bank serve?"
+    )
+
+
+def _listed(numbers) -> str:
+    """ "0, 33 and 66"."""
+    *some, last = map(str, numbers)
+    return f"{', '.join(some)} and {last}"
+
+
 def wavefront_counts(answer: Mapping[str, int]) -> list[str]:
     """Compare counts made by hand with the trace."""
     if not isinstance(answer, Mapping):
@@ -70,13 +109,10 @@ def wavefront_counts(answer: Mapping[str, int]) -> list[str]:
         given = answer.get(access)
         if given is None:
             mistakes.append(f"{access}: no count yet")
-        elif not isinstance(given, Integral):
+        elif (number := _whole(given)) is None:
             mistakes.append(f"{access}: a count is an integer, not {given!r}")
-        elif given != right:
-            hint = SLIPS.get(
-                (access, given), "how many different words does the busiest bank serve?"
-            )
-            mistakes.append(f"{access}: not {given}; {hint}")
+        elif number != right:
+            mistakes.append(f"{access}: not {number}; {_wavefront_slip(access, number)}")
     return mistakes
 
 
@@ -102,9 +138,17 @@ def resident_blocks(answer: Mapping[str, int]) -> list[str]:
         if given is None:
             mistakes.append(f"{row}: no count yet")
             continue
-        if isinstance(given, bool) or not isinstance(given, Integral):
-            mistakes.append(f"{row}: a count is an integer, not {given!r}")
+        if (number := _whole(given)) is None:
+            mistakes.append(
+                f"{row}: a count is an integer, not {given!r}"
+                + (
+                    "; a part of a block is not resident, so round down"
+                    if isinstance(given, Real) and not isinstance(given, bool)
+                    else ""
+                )
+            )
             continue
+        given = number
         right = occupancy(80, threads, registers, kib * 1024).blocks
         if given == right:
             continue
@@ -163,6 +207,12 @@ def _plain(value):
     return int(value) if isinstance(value, Integral) else tuple(_plain(part) for part in value)
 
 
+# A step in each of the three directions, and the thread and value that has made it once.
+_STEPS = (
+    ("t % 4", "four rows down", 96, (1, 0)),
+    ("t / 4", "a column to the right", 1, (4, 0)),
+    ("v", "a row down", 24, (0, 1)),
+)
 LAYOUT_SLIPS = {
     "These strides count elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
     "The strides of t % 4 and of t / 4 are the other way round: t % 4 goes down the rows.": ((1, 96), 24),
@@ -176,6 +226,10 @@ LAYOUT_SLIPS = {
 
 def composed_layout(answer) -> list[str]:
     """Compare a layout ((shape), (stride)) of (t, v) with the offsets that the exercise asks for."""
+    if isinstance(answer, str):
+        return [
+            "The answer is two tuples, not a text: leave out the quotation marks and the colon."
+        ]
     pair = isinstance(answer, tuple | list) and len(answer) == 2
     if not pair or _shape_of(answer[0]) in (None, False) or _shape_of(answer[1]) in (None, False):
         return [
@@ -197,6 +251,13 @@ def composed_layout(answer) -> list[str]:
     for message, slip in LAYOUT_SLIPS.items():
         if given == {at: _offset(((4, 8), 4), slip, at) for at in right}:
             return [message]
+    steps = [
+        f"One step of {name} is {what}: {size} elements. This layout takes {given[at]}."
+        for name, what, size, at in _STEPS
+        if given[at] != size
+    ]
+    if given[0, 0] == 0 and steps:
+        return steps
     t, v = next(at for at in right if given[at] != right[at])
     wrong = sum(given[at] != right[at] for at in right)
     return [
@@ -252,11 +313,11 @@ def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
     places = [(lane, half) for lane in range(LANES) for half in range(HALVES)]
     given = {place: element(*place) for place in places}
     for (lane, half), found in given.items():
-        pair = isinstance(found, tuple | list) and len(found) == 2
+        pair = isinstance(found, tuple | list | np.ndarray) and len(found) == 2
         if not pair or not all(isinstance(i, Integral) for i in found):
             said = f"lane {lane}, half {half}: a row and a column are two integers, not {found!r}"
             return [said + ("; / gives a float, // an integer" if pair else "")]
-    given = {place: tuple(found) for place, found in given.items()}
+    given = {place: tuple(map(int, found)) for place, found in given.items()}
     wrong = [place for place in places if given[place] != a_element(*place)]
     if not wrong:
         return []
@@ -264,13 +325,39 @@ def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
         if all(given[place] == slip(*place) for place in places):
             return [message]
     lane, half = wrong[0]
-    held = len(set(given.values()))
     mistakes = [
         f"{len(places) - len(wrong)} of {len(places)} are right; lane {lane}, half {half} is the first that is not"
     ]
+    if told := _step_of_map(given):
+        return [*mistakes, told]
+    held = len(set(given.values()))
     if held != len(places):
         mistakes.append(f"{held} different elements are held: a 16 x 16 tile has 256")
     return mistakes
+
+
+# One step from lane 0, half 0, and where it must lead.
+MAP_STEPS = {
+    (0, 1): "the other half of register 0 lies one column to the right of half 0",
+    (0, 2): "register 1 begins eight rows below register 0, in the same column",
+    (0, 4): "register 2 begins eight columns to the right of register 0, in the same row",
+    (1, 0): "two columns to the right of what lane 0 holds, because a register holds two",
+    (
+        4,
+        0,
+    ): "the next row begins, because four lanes of two columns each hold the eight columns of a row",
+}
+
+
+def _step_of_map(given) -> str | None:
+    """The first step from lane 0, half 0 that leads to a wrong element: what it must mean, and where it leads."""
+    if given[0, 0] != (0, 0):
+        return f"Lane 0 holds element (0, 0) in half 0, and this gives {given[0, 0]}."
+    for place, meaning in MAP_STEPS.items():
+        if given[place] != a_element(*place):
+            lane, half = place
+            return f"Lane {lane}, half {half}: {meaning}. This gives {given[place]}."
+    return None
 
 
 def swizzle_parameters(answer: tuple[int, int, int]) -> list[str]:

@@ -111,6 +111,8 @@ def in_ample_memory(built: kernels.Build, entry: str, case: Case):
 
 def _with_other_grid(case: Case) -> Case | None:
     grid = case.grid
+    if case.product is None:  # the sentence is on tiles of a product
+        return None
     return replace(case, grid=grid[::-1]) if len(grid) == 2 and grid[0] != grid[1] else None
 
 

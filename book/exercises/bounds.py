@@ -14,9 +14,10 @@ from emulator import errors
 
 from .attempt import attempt, compile_cell
 from .exercise import Exercise
-from .explain import quote
+from .explain import own_line, quote
 
 HEADER = "ends.cuh"
+_IN_REGISTERS = " The compiler may keep such an array in registers, where an access beyond its end is lost without a word."
 WHOLE = "wgmma_k16"  # a template that takes whole arrays, which these are not
 _ENDS = f"""\
 #line 1 "{HEADER}"
@@ -42,7 +43,7 @@ struct ArrayWithEnds {{
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TYPES = r"unsigned int|unsigned|int|float[24]?|double|__half2|half2|__half|half|bool|char|uint[24]?|int[24]|long long|short"
 _DECLARATION = re.compile(
-    rf"(?m)(?P<before>[;{{}}]|^)(?P<space>\s*)(?P<prefix>(?:(?:alignas|__align__)\(\d+\)\s+)?(?:const\s+)?)"
+    rf"(?m)(?P<before>[;{{}}]|^)(?P<space>\s*)(?P<prefix>(?:__shared__\s+)?(?:(?:alignas|__align__)\(\d+\)\s+)?(?:const\s+)?)"
     rf"(?P<type>{_TYPES})\s+(?P<rest>\w[^;()]*?\[[^;]*);"
 )
 _DECLARATOR = re.compile(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)(=?.*)", re.DOTALL)
@@ -56,14 +57,19 @@ class Local:
     sizes: tuple[str, ...]
 
 
-def with_ends(source: str, file: str) -> tuple[str, list[Local]]:
-    """The same kernel with arrays that have ends, lines where they were, and which arrays these are."""
+def with_ends(source: str, file: str, shared: bool = False) -> tuple[str, list[Local]]:
+    """The same kernel with arrays that have ends, lines where they were, and which arrays these are.
+
+    shared: those in shared memory, not those in registers.
+    """
     found: list[Local] = []
     plain = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
 
     def change(match: re.Match) -> str:
         if plain[: match.start("type")].count("{") == plain[: match.start("type")].count("}"):
             return match[0]  # outside of every function
+        if match["prefix"].startswith("__shared__") != shared:
+            return match[0]
         made = []
         for part in _split(match["rest"]):
             read = _DECLARATOR.fullmatch(part)
@@ -95,10 +101,17 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def beyond_its_end(exercise: Exercise, source: str, cases) -> tuple[str, ...]:
-    """Headline and lines where a local array is used beyond its end in one of these launches; nothing otherwise."""
+def beyond_its_end(
+    exercise: Exercise, source: str, cases, stopped: Exception | None = None
+) -> tuple[str, ...]:
+    """Headline and lines where a local array is used beyond its end in one of these launches; nothing otherwise.
+
+    stopped: the error of a launch that went beyond the end of shared memory; the arrays there are then looked at, not
+    those in registers. A right answer may walk through the rows of such an array as if they were one.
+    """
+    shared = stopped is not None
     name = exercise.name
-    text, arrays = with_ends(source, f"{name}.cu")
+    text, arrays = with_ends(source, f"{name}.cu", shared)
     if not arrays or WHOLE in source:
         return ()
     try:
@@ -108,8 +121,13 @@ def beyond_its_end(exercise: Exercise, source: str, cases) -> tuple[str, ...]:
     for case in cases:
         error = attempt(built, name, case).error
         line = _line_of(error, f"{name}.cu") if isinstance(error, errors.Trap) else None
+        if isinstance(error, errors.Trap) and shared:
+            # Where the compiler has made one trap of several, the access that stopped the launch is the nearest.
+            line = line or own_line(
+                getattr(stopped, "frames", {}).get(stopped.ptx_line, ()), f"{name}.cu"
+            )
         if line is not None:
-            return _said(line, source, arrays)
+            return _said(line, source, arrays, shared)
     return ()
 
 
@@ -120,7 +138,7 @@ def _line_of(error, file: str) -> int | None:
     return next((n for name, n in frames if name.endswith(file)), None)
 
 
-def _said(line: int, source: str, arrays: list[Local]) -> tuple[str, ...]:
+def _said(line: int, source: str, arrays: list[Local], shared: bool) -> tuple[str, ...]:
     lines = source.splitlines()
     words = set(re.findall(r"\w+", " ".join(lines[line - 1 : line + 2])))
     near = {one.name: one for one in arrays if one.name in words}
@@ -129,5 +147,5 @@ def _said(line: int, source: str, arrays: list[Local]) -> tuple[str, ...]:
         "beyond the end of an array",
         quote(line, source, ".cu"),
         f"This uses an index that the array does not have{': ' if sizes else ''}{', '.join(sizes)}. An array of n elements ends "
-        "at n - 1. The compiler may keep such an array in registers, where an access beyond its end is lost without a word.",
+        "at n - 1." + ("" if shared else _IN_REGISTERS),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import answers, functions, hopper, launches, ramp
+from . import answers, functions, hopper, lanes, launches, ramp
 from .exercise import Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
 from .launches import last_drawn, products
@@ -26,8 +26,9 @@ SIZES = ((64, 96, 32), (33, 65, 17), (1, 40, 3), (50, 7, 20))
 EXERCISES = (
     Exercise(
         "first_guard", MEMORY, "A first kernel, and its guard", 5,
-        "This kernel computes `y = a * x + y`, one element per thread, in blocks of 128 threads. There are always whole "
-        "blocks, so the last one may have threads without an element. Keep them from touching memory, for every n.",
+        "This kernel computes `y = a * x + y` for n elements, one element per thread, in blocks of 128 threads. A launch "
+        "has only whole blocks, so the last block has threads without an element where n is no multiple of 128. Add the "
+        "test that keeps these threads from reading and writing, whatever n is.",
         (
             "`i` is the number of the thread in the whole grid. The elements are numbered 0 to n - 1.",
             "A thread whose `i` is n or more must do nothing at all: neither read nor write.",
@@ -36,29 +37,36 @@ EXERCISES = (
         "element. Without the guard they would read and write whatever lies behind the arrays.",
         cases=lambda rng: last_drawn(ramp.axpy(rng)),
         suspects=ramp.AXPY_SUSPECTS,
+        decode=ramp.kept,
     ),
     Exercise(
         "coalesce", MEMORY, "Coalesce a kernel", 5,
-        "This kernel is right, and slow: the outputs of a warp lie in 32 rows, so it reads A and writes C down a column. "
-        "Give each thread another output, so that a warp's 32 accesses to B and C fall into four sectors.",
+        "This kernel computes the right product, and is slow. The 32 outputs of a warp lie in 32 different rows, so a warp "
+        "reads A and writes C down a column, and each of its 32 accesses needs a sector (32 bytes of memory) of its own. "
+        "Give each thread another output, so that the 32 accesses of a warp to B, and to C, fall into four sectors.",
         (
             "A warp is 32 threads whose `threadIdx.x` runs from 0 to 31 at the same `threadIdx.y`.",
-            "Neighbours in memory are neighbours in `col`. So `col` must come from `threadIdx.x`.",
+            "Two outputs with neighbouring `col` are neighbours in memory. So `col` must come from `threadIdx.x`.",
         ),
-        "With `col` along the warp, `B[k * N + col]` is 32 neighbouring floats: 128 bytes, four sectors. `A[row * K + k]` "
-        "is one address for the whole warp, and costs one sector. The number of instructions has not changed.",
+        "Now `col` counts along the warp. A warp reads 32 neighbouring floats at `B[k * N + col]`, which are 128 bytes or four "
+        "sectors. At `A[row * K + k]` all its lanes read the same address, which takes one sector. The number of "
+        "instructions has not changed.",
         cases=products(SIZES, (32, 32), (32, 32)),
         goals=(Goal("global_sectors", 31_500, "M=64, N=96, K=32"),),
     ),
     Exercise(
         "place_barriers", MEMORY, "Place the two barriers", 10,
-        "A block fills its two shared tiles together, and reads what others have written. Place `__syncthreads()` twice.",
+        "The threads of a block fill two tiles in shared memory together, and then each thread reads elements that other "
+        "threads have written. Place `__syncthreads()` twice, so that nobody reads an element too early and nobody "
+        "overwrites one too early.",
         (
             "Whose element of `As` does a thread read in the inner loop? When was it written?",
-            "The second danger is the next turn of the loop: a quick warp fills the tiles that a slow one still reads.",
+            "The second danger is in the next turn of the loop: a quick warp fills the tiles again while a slow one still reads "
+            "them.",
         ),
-        "The first barrier stands between writing and reading: no thread reads the tiles before all have written them. The "
-        "second stands between reading and the next writing. Neither may stand inside an `if` that some threads skip.",
+        "The first barrier stands between writing and reading, so no thread reads the tiles before all threads have written "
+        "them. The second barrier stands between reading and the writing of the next turn. Neither may stand inside an `if` "
+        "that some threads of the block skip, because a barrier is only complete when all threads come to it.",
         cases=products(((16, 16, 32), (32, 48, 40), (17, 5, 23), (20, 36, 81)), (16, 16), (16, 16)),
         needs=(
             Need(
@@ -70,14 +78,16 @@ EXERCISES = (
     ),
     Exercise(
         "fill_with_zeros", MEMORY, "Fill a tile together, and its edges with zeros", 10,
-        "A block fills a 16 x 16 tile together, one element per thread, and 16 of its threads then sum the rows. At the edges "
-        "of X the tile reaches beyond the matrix. Make the sums right for every M and K.",
+        "The threads of a block fill a 16 x 16 tile of X together, one element per thread. Then 16 of these threads sum one row "
+        "of the tile each. Where M or K is no multiple of 16, the last tiles reach beyond the matrix. Make the sums right "
+        "for every M and K.",
         (
-            "The sum reads all 16 columns of the tile, those beyond K too. Which value changes no sum?",
+            "The sum always reads all 16 columns of the tile, also those that lie beyond K. Which value changes no sum?",
             "Choose the value with `condition ? X[...] : 0.0f`. Both conditions matter: the row and the column.",
         ),
-        "Every thread stores something, in every turn: its element, or a 0 that changes no sum. No thread may return early, "
-        "because all of them must come to the barriers, and no place of the tile may keep what the turn before left there.",
+        "Every thread stores something in every turn: its element, or a 0, which changes no sum. No thread may return early, "
+        "because all of them must come to the barriers. And no place of the tile may keep what the turn before left "
+        "there, because it would be summed again.",
         cases=lambda rng: last_drawn(ramp.row_sums_of_tiles(rng)),
         needs=(
             Need("bytes read from shared memory", 6_144, "M=32, K=48", "the rows are summed from the tile in shared memory"),
@@ -87,15 +97,18 @@ EXERCISES = (
     ),
     Exercise(
         "count_wavefronts", MEMORY, "Count wavefronts by hand", 10,
-        "One warp reads shared memory in six ways; `lane` is 0 to 31, `s` is an array of floats. How many wavefronts does "
-        "each read take? Write the six numbers down, then let the trace of a kernel that makes these reads check them.",
+        "One warp reads shared memory in six ways. `lane` is the number of the thread in the warp, 0 to 31, and `s` is an array "
+        "of floats in shared memory. A wavefront is one pass of shared memory, which serves all or part of a warp's "
+        "request. How many wavefronts does each of the six reads take? Write your numbers into the cell. The check compares "
+        "them with the trace of a kernel that makes these reads.",
         (
             "Word `i` lies in bank `i % 32`. A wavefront serves one word of every bank.",
-            "Lanes that ask for the same word count once. And a wavefront carries 128 bytes at most.",
+            "Lanes that ask for the same word are served together, and count once. And a wavefront carries at most 128 bytes.",
         ),
-        "Count the different words that the busiest bank must serve. `s[lane / 2]` is 16 words in 16 banks: one wavefront. "
-        "`s[32 * lane]` is 32 words in one bank: 32. `s[33 * lane]` is 32 words in 32 banks: one, which is why `+ 1` pads. "
-        "A `float4` a lane is 512 bytes, and eight lanes are served at a time: four.",
+        "Count the different words that the busiest bank has to serve. `s[lane / 2]` asks for 16 words in 16 banks, which takes "
+        "one wavefront. `s[32 * lane]` asks for 32 words in one bank, which takes 32. `s[33 * lane]` asks for 32 words in 32 "
+        "banks, which takes one: this is why rows of 32 words are padded to 33. With a `float4` per lane the warp asks for "
+        "512 bytes, and eight lanes are served at a time, which takes four.",
         judge=answers.wavefront_counts,
         given=(
             "counts = {\n"
@@ -110,24 +123,25 @@ EXERCISES = (
         variable="counts",
     ),
     Exercise(
-        "coarsen", MORE_WORK, "Four outputs a thread: beat a rung's wavefronts", 30,
-        "A thread of this kernel has four outputs of one column, and computes one of them. Compute all four, so that each "
-        "value of `Bs` is read once and used four times. The `tiled` rung, with one output per thread, spends 16,896 "
-        "wavefronts of shared memory on the same product at 64 x 64 x 64.",
+        "coarsen", MORE_WORK, "Four outputs per thread: beat a rung's wavefronts", 30,
+        "Each thread of this kernel has four outputs in one column of C, and computes only one of them. Compute all four, so "
+        "that each value of `Bs` is read once and used four times. For comparison: the `tiled` rung of the ladder, with one "
+        "output per thread, spends 16,896 wavefronts of shared memory on the same product at 64 x 64 x 64.",
         (
             "The outputs are rows `ty`, `ty + 8`, `ty + 16` and `ty + 24` of the tile: one `Bs[k][tx]` serves all four.",
             "Loop over k outside and over the four outputs inside. `sum[i]` adds `As[ty + 8 * i][k] * Bs[k][tx]`.",
         ),
-        "The plain loop is enough: for each k, `b` is read once and used for four outputs. Four steps of k read four "
-        "neighbouring floats of a row of `As`, and the compiler makes one 16-byte load of them, because it can see that the "
-        "row is aligned: look for `ld.shared.v4` in the PTX. That load is the same for the whole warp, costs two wavefronts, "
-        "and serves four steps, where four single loads would cost four.",
+        "For each k, `b` is read once and used for four outputs. The compiler saves more wavefronts by itself. Four steps of k "
+        "read four neighbouring floats of a row of `As`, and the compiler makes one 16-byte load of them, because it can "
+        "unroll the loops and can see that the row is aligned. You find this load as `ld.shared.v4` in the PTX. Its address "
+        "is the same for the whole warp. It takes two wavefronts for four steps, where four single loads would take four.",
         cases=products(((64, 64, 64), (32, 64, 96), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
         goals=(
             Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),
             Goal("bytes read from global memory", 66_000, "M=64, N=64, K=64"),
         ),
         suspects={
+            "All four rows are added up in one sum: sum[i] is the output of row ty + 8 * i": launches.four_rows_in_one,
             "Only the first of each thread's four outputs is summed: sum[1] to sum[3] stay 0": lambda case: np.where(
                 np.arange(len(case.expected))[:, None] % 32 < 8, case.expected, 0
             ),
@@ -135,16 +149,20 @@ EXERCISES = (
     ),
     Exercise(
         "count_blocks", MORE_WORK, "Registers, shared memory and occupancy", 15,
-        "An A100's multiprocessor has 65,536 registers, 164 KiB of shared memory, room for 2,048 threads and for 32 blocks. "
-        "Each block also takes 1 KiB of shared memory for the system. How many blocks of each kernel are resident at once? "
-        "A row says threads per block, registers per thread, and KiB of shared memory per block.",
+        "A multiprocessor of an A100 has 65,536 registers, 164 KiB of shared memory, and room for 2,048 threads and for 32 "
+        "blocks. Each block takes 1 KiB of shared memory more than it asks for, for the system. How many blocks of each of "
+        "these five kernels can be resident on a multiprocessor at once? Each row names the threads per block, the registers "
+        "per thread, and the KiB of shared memory per block.",
         (
-            "For each resource divide what there is by what a block takes, and round down. The smallest of the four counts.",
-            "A block takes threads x registers. 256 threads with 96 registers take 24,576 of the 65,536.",
+            "For each of the four resources, divide what there is by what a block takes, and round down. The smallest of the "
+            "four results is the number of blocks.",
+            "A block takes as many registers as threads times registers per thread. 256 threads with 96 registers each take "
+            "24,576 of the 65,536.",
         ),
-        "The smallest of four quotients decides. (256, 32, 16): 8 by threads, and 8 by registers. (256, 96, 16): 2 by "
-        "registers. (128, 40, 40): 4 by shared memory, since 41 KiB fit four times into 164. (64, 24, 0): 32 by threads, by the "
-        "limit on blocks as well. (512, 128, 0): one, because a block takes all 65,536 registers.",
+        "The smallest of the four quotients decides. In the first row, both the threads and the registers allow 8 blocks. In the "
+        "second row, the registers allow 2. In the third row, the shared memory allows 4, because 41 KiB fit four times into "
+        "164. In the fourth row, the threads and the limit on blocks both allow 32. In the fifth row one block takes all "
+        "65,536 registers.",
         judge=answers.resident_blocks,
         given=(
             "blocks = {\n"
@@ -162,28 +180,46 @@ EXERCISES = (
     ),
     Exercise(
         "vectorize", MORE_WORK, "Wide accesses where they are allowed", 20,
-        "Scale a matrix with 16-byte accesses, for any M and N. A row begins wherever the previous one ended.",
+        "This kernel multiplies each element of a matrix by alpha, and moves 4 bytes per access. Move 16 bytes per access, "
+        "wherever that is allowed, and keep the result right for any M and N. The rows of the matrix follow each other "
+        "without a gap, so a row begins wherever the previous one ended.",
         (
             "A `float4` may be read only at a multiple of 16 bytes. Row `y` begins at byte `4 * N * y`.",
-            "So all rows are aligned if `N % 4 == 0`. For other N, keep the scalar loop. Each thread's step is in float4s.",
+            "So all rows are aligned if `N % 4 == 0`. For other N, keep the scalar loop. With float4, a thread goes on by four "
+            "times as many floats in each turn.",
         ),
-        "The width of an access must divide its address: with `N = 301`, row 1 begins at byte 1204, and a float4 there "
-        "faults. Where every row is aligned, each lane moves 16 bytes a request: a quarter of the requests.",
+        "The address of an access must be a multiple of its width. With `N = 301`, row 1 begins at byte 1204, which is no "
+        "multiple of 16, and a float4 there faults. Where every row is aligned, each lane moves 16 bytes per request, which "
+        "takes a quarter of the requests.",
         cases=lambda rng: last_drawn(launches.scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
+        suspects={
+            "Alpha is missing": lambda case: case.args[0],
+            "Alpha is multiplied twice": lambda case: case.args[4] * case.expected,
+            "Alpha is added, not multiplied": lambda case: case.args[4] + case.args[0],
+            "Alpha is missing where the accesses are wide": launches.some_of_four(()),
+            **{
+                f"Only {words} of each float4 is multiplied by alpha": launches.some_of_four(some)
+                for words, some in (("one element", (0,)), ("two elements", (0, 1)), ("three elements", (0, 1, 2)))
+            },
+        },
+        outside="A float4 at x + i holds elements i to i + 3 of the row, so i goes on in steps of 4 and ends at N. The index of "
+        "a pointer to float4 counts float4s, and a row has N / 4 of them.",
     ),
     Exercise(
         "mend_pipeline", COPIES, "Mend a racy pipeline", 20,
-        "Tiles arrive through `cp.async` in two buffers. The kernel waits for its copies, but not for the last; it reads what "
-        "others copied, and refills what others may still read. Mend all three, and keep fetching ahead: while a tile is read, "
-        "the copy of the next is on its way.",
+        "Tiles arrive in two buffers through `cp.async`, copies that run while the threads go on. This kernel has three races. "
+        "It does not wait for its last copy. It reads what other threads have copied, without waiting for them. And it "
+        "fills a buffer again while other threads may still read it. Mend all three, and keep fetching ahead: while a tile "
+        "is read, the copy of the next tile has to be on its way.",
         (
             "`cp_async_wait<0>()` waits for the calling thread's own copies. Who copied the element that you read?",
-            "One barrier a turn is enough: after the wait, before the next fetch. What does it order, backwards and forwards?",
+            "One barrier per turn is enough, if it stands after the wait and before the next fetch. Which copies lie before it, "
+            "and which reads?",
         ),
-        "The wait makes a thread's own copies visible to itself, the last one too, now that it leaves none under way; the "
-        "barrier after it makes everyone's visible to all. The same barrier also proves that the buffer about to be filled, "
-        "read in the turn before, has been read by all.",
+        "`cp_async_wait<0>()` leaves no copy of the calling thread under way, so the last tile has landed too. The barrier after "
+        "it makes the copies of every thread visible to all threads. The same barrier also orders the reads of the turn "
+        "before: when a thread passes it, all threads have read the buffer that is filled next.",
         cases=lambda rng: last_drawn(launches.reverse(rng)),
         needs=(
             Need("bytes copied by cp.async", 6_144, "3 blocks of 512", "each tile arrives by cp.async"),
@@ -193,14 +229,17 @@ EXERCISES = (
     ),
     Exercise(
         "two_stages", COPIES, "Two stages: fetch one tile ahead", 20,
-        "This loop fetches a tile, waits for it and sums it. Fetch tile t + 1 while tile t is summed: two buffers are there. "
-        "This is the step before a pipeline of any number of stages.",
+        "This loop fetches a tile, waits for it and sums it, so nothing is on its way while it sums. There are two buffers: "
+        "fetch tile t + 1 into one of them while tile t is summed from the other. This is the step before a pipeline of any "
+        "number of stages.",
         (
             "Start with `fetch(0)` before the loop. In turn t: wait for tile t, a barrier, fetch tile t + 1, sum tile t.",
-            "The last turn has nothing to fetch. The barrier also proves that everybody has read the buffer that is filled next.",
+            "The last turn has nothing to fetch. When a thread passes the barrier, all threads have read the buffer that is "
+            "filled next.",
         ),
-        "When turn t begins, the copies of tile t are all that is in flight, so `cp_async_wait<0>()` waits for just them. "
-        "The barrier makes them visible to all threads, and shows that the other buffer, read in the turn before, is free.",
+        "When turn t begins, only the copies of tile t are in flight, so `cp_async_wait<0>()` waits for just these. The barrier "
+        "makes them visible to all threads. When a thread passes it, all threads have also read the other buffer, in the turn "
+        "before, so it may be filled again.",
         cases=lambda rng: last_drawn(launches.row_sums(rng)),
         needs=(
             Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
@@ -212,15 +251,17 @@ EXERCISES = (
     ),
     Exercise(
         "pipeline_stages", COPIES, "Write a pipeline of N stages", 60,
-        "Turn this one-stage loop into a pipeline that keeps `STAGES - 1` copies in flight, so that a tile's flight is "
-        "covered by the work on the tiles before it. One barrier a tile must do.",
+        "This loop fetches a tile, waits for it and sums it. Turn it into a pipeline that keeps `STAGES - 1` tiles in flight, so "
+        "that the time a copy takes is covered by the work on the tiles before it. Use one barrier per tile, and at least "
+        "three stages.",
         (
             "Before the loop, start `STAGES - 1` tiles. In turn t, wait for tile t, then start tile `t + STAGES - 1`.",
-            "`cp_async_wait<n>()` leaves the n newest groups unfinished. Commit a group in every turn, even an empty one, "
-            "and n is the same to the end.",
+            "`cp_async_wait<n>()` leaves the n newest groups unfinished. If every turn commits a group, even one without a copy, "
+            "then n is the same in all turns.",
         ),
-        "When turn t waits, `t + STAGES - 1` groups have been committed, and the newest `STAGES - 2` may stay in flight. The "
-        "barrier then shows the tile to all threads, and shows that slot `(t - 1) % STAGES`, filled next, has been read.",
+        "When turn t waits, `t + STAGES - 1` groups have been committed. Tile t is the oldest that may still be in flight, so "
+        "the newest `STAGES - 2` groups may stay unfinished. The barrier then makes the tile visible to all threads. When a "
+        "thread passes it, all threads have also read slot `(t - 1) % STAGES`, which is filled next.",
         cases=lambda rng: last_drawn(launches.row_sums(rng)),
         needs=(
             Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
@@ -235,13 +276,15 @@ EXERCISES = (
     ),
     Exercise(
         "wmma_tile", TENSOR_CORES, "A tile on the tensor cores", 20,
-        "One warp, one 16 x 16 tile of C, with the WMMA API: declare the fragments, load, multiply, go on along K.",
+        "One warp computes one 16 x 16 tile of C with the WMMA API. Declare the fragments of A and B, and walk along K in steps "
+        "of 16: load both fragments, multiply them, and add to the accumulator.",
         (
             "`wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major>`, and `matrix_b` likewise.",
-            "`load_matrix_sync(a, pointer, stride)`: the stride is the distance between rows in memory: K for A, N for B.",
+            "`load_matrix_sync(a, pointer, stride)` loads a fragment. The stride is the distance between two rows in memory, in "
+            "elements: K for A, N for B.",
         ),
-        "Both operands are row-major, and the stride of a load is that of the whole matrix, not of the tile. The warp acts "
-        "as one: every lane makes every call.",
+        "Both operands are row-major, and the stride of a load is that of the whole matrix, not of the tile. The 32 lanes of the "
+        "warp make every call together, so no call may stand in an `if` that only some lanes take.",
         cases=products(
             ((16, 16, 16), (32, 48, 64), (16, 64, 48)), (16, 16), (32,), drawn=((1, 4), (1, 4), (3, 8)), step=16,
             dtype=np.float16,
@@ -259,14 +302,17 @@ EXERCISES = (
     ),
     Exercise(
         "lane_map", TENSOR_CORES, "Who holds what", 20,
-        "In `mma.m16n8k16`, a lane holds eight halves of the 16 x 16 operand A, two in each of four registers. Which ones? "
-        "Write `element(lane, half)`, the row and column that `half` (0 to 7) of this lane holds.",
+        "In `mma.m16n8k16`, each lane holds eight elements of the 16 x 16 operand A: numbers of 16 bits (halves), two of them in "
+        "each of four registers. Halves 0 and 1 are in register 0, halves 2 and 3 in register 1, and so on. Write "
+        "`element(lane, half)`, which returns the row and the column of A that half 0 to 7 of this lane holds.",
         (
-            "Lane 0 holds (0, 0) and (0, 1) in register 0. Lane 1 holds (0, 2) and (0, 3). Lane 4 is one row down.",
-            "Register 1 is eight rows below register 0, register 2 eight columns to its right, register 3 both.",
+            "In register 0, lane 0 holds elements (0, 0) and (0, 1), lane 1 holds (0, 2) and (0, 3), and lane 4 begins the next "
+            "row with (1, 0).",
+            "The elements of register 1 lie eight rows below those of register 0, those of register 2 eight columns to the "
+            "right, and those of register 3 eight rows below and eight columns to the right.",
         ),
-        "`lane // 4` is the row within eight, `2 * (lane % 4)` the column within eight. Bit 0 of `half` is the next column, "
-        "bit 1 eight rows down, bit 2 eight columns on.",
+        "Within a block of eight rows and eight columns, `lane // 4` is the row and `2 * (lane % 4)` the first column. The three "
+        "bits of `half` add to these: bit 0 one column, bit 1 eight rows, bit 2 eight columns.",
         judge=answers.lane_map,
         given="def element(lane, half):\n    return 0, 0\n",
         answer=(
@@ -277,34 +323,45 @@ EXERCISES = (
     ),
     Exercise(
         "load_fragments", TENSOR_CORES, "Load an mma's registers by hand", 30,
-        "One warp, one `mma.m16n8k16`. Load `a[4]` and `b[2]` from row-major A and B, each lane what it must hold.",
+        "One warp multiplies with one `mma.m16n8k16`. Load the registers `a[4]` and `b[2]` from row-major A and B, so that each "
+        "lane has the elements that the instruction expects of it.",
         (
-            "A's registers are those of the exercise before. B is 16 x 8: a register holds two rows of one column.",
-            "`b[r]`: rows `2 * pair + 8 * r` and the next, column `group`.",
+            "The registers of A are those of the exercise before. B is 16 x 8, and a register of B holds two neighbouring rows "
+            "of one column.",
+            "`b[r]` holds rows `2 * pair + 8 * r` and `2 * pair + 8 * r + 1` of column `group`.",
         ),
-        "A's pairs run along a row, B's down a column: along K in both. That is why B in row-major order needs two loads a "
-        "register, and why `ldmatrix` has `.trans`.",
+        "The two halves of a register are neighbours along K in both operands. In A these are two neighbours in a row, in B two "
+        "neighbours in a column. A column of a row-major matrix is not contiguous, so B needs two loads per register, and "
+        "this is why `ldmatrix` has a `.trans` form.",
         cases=products(((16, 8, 16),), (16, 8), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
         needs=(
             Need("matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"),
         ),
+        watch=lanes.fragments_by_hand,
+        outside="Row r, column c is A[16 * r + c] in A, with columns 0 to 15, and B[8 * r + c] in B, with columns 0 to 7. Both "
+        "have rows 0 to 15.",
     ),
     Exercise(
         "transpose_operand", TENSOR_CORES, "ldmatrix for a transposed operand", 30,
-        "B lies row by row in shared memory. `ldmatrix.x4.trans` loads four 8 x 8 matrices of it and transposes each. Lanes "
-        "8i to 8i + 7 give the addresses of the rows of matrix i. Which row does each lane point at?",
+        "B lies row by row in shared memory. One `ldmatrix.x4.trans` loads four 8 x 8 matrices and transposes each of them. "
+        "Lanes 0 to 7 give the addresses of the eight rows of matrix 0, lanes 8 to 15 those of matrix 1, and so on; matrix i "
+        "goes to register `b[i]`. Which row and column of B does each lane have to point at?",
         (
-            "Matrices 0 and 1 are the upper and lower half of the left eight columns. So lanes 0 to 15 point at rows 0 to 15.",
+            "Matrices 0 and 1 are the upper and the lower half of the left eight columns. So lanes 0 to 15 point at rows 0 to "
+            "15.",
             "Lanes 16 to 31 point at the same rows, eight columns to the right.",
         ),
-        "`lane % 16` is the row, `lane / 16 * 8` the column: matrices 0 and 1 are rows 0-7 and 8-15 of the left half, the two "
-        "registers of the first `mma`. The transposition happens inside each 8 x 8 matrix, never between them.",
+        "`lane % 16` is the row, and `lane / 16 * 8` the column. Matrices 0 and 1 are rows 0-7 and 8-15 of the left half of B, "
+        "which the first `mma` takes in its two registers. Matrices 2 and 3 are those of the right half, for the second "
+        "`mma`. `.trans` transposes inside each 8 x 8 matrix, and never exchanges matrices.",
         cases=products(((16, 16, 16),), (16, 16), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
         needs=(
             Need("matrix multiplications of a warp", 2, "M=16, N=16, K=16", "two mma.m16n8k16 multiply"),
             Need("ldmatrix instructions", 2, "M=16, N=16, K=16", "ldmatrix loads A and B from shared memory"),
         ),
         inspect=launches.warp_meets,
+        watch=lanes.rows_of_ldmatrix,
+        outside="Bs has rows 0 to 15 of 16 halves, and a row of one of the four matrices begins in column 0 or in column 8.",
         suspects={
             f"Every lane points at row {row} of B: each lane must point at a row of its own": launches.one_row_of_b(row)
             for row in range(16)
@@ -312,10 +369,11 @@ EXERCISES = (
     ),
     Exercise(
         "compose_layout", BANKS, "A layout, composed by hand", 20,
-        "A CuTe layout `shape : stride` maps coordinates to an offset: `(4,8):(1,4)` sends (i, j) to `i + 4 * j`. A tile of 16 "
-        "rows and 8 columns lies row by row, in rows of 24 elements: `(16,8):(24,1)`. Thread t of 32 has four elements, v = 0 "
-        "to 3: rows `4 * (t % 4) + v` of column `t / 4`. Which layout sends (t, v) to the offset in memory? Write its shape "
-        "and its stride, with t split into t % 4 and t / 4.",
+        "A CuTe layout `shape : stride` maps coordinates to an offset: `(4,8):(1,4)` sends (i, j) to `i + 4 * j`. The stride is "
+        "how far one step of each coordinate leads. A tile of 16 rows and 8 columns is part of a matrix whose rows have 24 "
+        "elements, so its layout is `(16,8):(24,1)`. Each thread t of 32 has four elements of the tile, numbered v = 0 to 3: "
+        "they lie in rows `4 * (t % 4) + v` of column `t / 4`. Which layout sends (t, v) to the offset in memory? Write its "
+        "shape and its stride, with t split into t % 4 and t / 4.",
         (
             "One step of `t % 4` is four rows down, one step of `t / 4` is a column to the right, one step of v is a row down.",
             "So the shape is `((4, 8), 4)`: four values of t % 4, eight of t / 4, four of v. Each needs its step in elements.",
@@ -330,10 +388,12 @@ EXERCISES = (
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
-        "Choose `PAD` so that reading a column of 16-byte chunks has no conflicts, and every chunk stays aligned.",
+        "The tile is read column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at "
+        "the end of each row, so that this has no bank conflicts, and every chunk still begins at a multiple of 16 bytes.",
         (
-            "Eight lanes are served at a time, and each takes four banks. Eight rows must begin in eight different places.",
-            "`+ 1` is the cure for 4-byte accesses. Here every row must still begin at a multiple of 16 bytes.",
+            "Eight lanes are served at a time, and each takes four banks. So eight neighbouring rows must begin in eight "
+            "different groups of four banks.",
+            "With 4-byte accesses one spare word per row is enough. Here every row must still begin at a multiple of 16 bytes.",
         ),
         "A row of 64 halves is 128 bytes: all rows begin in bank 0. With 8 spare halves a row is 144 bytes, and each row "
         "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
@@ -346,10 +406,12 @@ EXERCISES = (
     ),
     Exercise(
         "swizzle_rows", BANKS, "Derive a swizzle for 64-byte rows", 30,
-        "No padding this time. Place each 16-byte chunk of a 64-byte row elsewhere in its row, so that eight rows' chunks "
-        "of one column lie in different banks.",
+        "This time rows keep their 64 bytes, and there is no padding. Instead each 16-byte chunk may move to another place "
+        "within its row. Write `place`, so that of any eight neighbouring rows the chunks of one column lie in different "
+        "banks.",
         (
-            "Two 64-byte rows fill the 32 banks once. So rows 0 and 2 meet, and rows 0 and 1 do not.",
+            "Two 64-byte rows fill the 32 banks once. So chunk 0 of rows 0 and 2 lies in the same banks, that of rows 0 and 1 "
+            "does not.",
             "The chunk must move with `row / 2`, and must stay within 0 to 3: XOR it with two bits of the row.",
         ),
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
@@ -380,9 +442,10 @@ EXERCISES = (
     ),
     Exercise(
         "transpose_tile", BANKS, "Transpose without conflicts", 15,
-        "The tile is written by rows and read by columns. A 32 x 32 tile takes 1,056 wavefronts.",
+        "The tile is written by rows and read by columns, and in a column all elements lie in one bank: a 32 x 32 tile takes "
+        "1,056 wavefronts, where 64 would do. Place the elements so that no two lanes of a warp meet in a bank.",
         (
-            "A column's elements are `PITCH` words apart. Which banks are 0, 32, 64, 96 ...?",
+            "A column's elements are `PITCH` words apart. In which banks are words 0, 32, 64 and 96?",
             "Any odd pitch from 33 on will do. With an XOR, use it on both sides: `tile[r * 32 + (tx ^ r)]`.",
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
@@ -392,8 +455,9 @@ EXERCISES = (
     ),
     Exercise(
         "guard_epilogue", EVERYTHING, "An edge-guarded epilogue", 30,
-        "Store the sums for any M and N, with alpha and beta. With `beta == 0`, C may hold anything, NaN too, and must not be "
-        "read. Where four columns fit and are aligned, store a `float4`.",
+        "The epilogue is what a kernel does after its inner loop. Here it stores `alpha * sum + beta * C`, for any M and N. With "
+        "`beta == 0`, C may hold anything, NaN too, and must not be read. Where all four columns of a thread exist and begin "
+        "at a multiple of 16 bytes, store a `float4`.",
         (
             "Three guards: the row, the columns, and `N % 4 == 0` before a float4.",
             "`0 * NaN` is NaN: with beta 0, do not multiply the old value, leave it out.",
@@ -433,11 +497,13 @@ EXERCISES = (
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
-        "Blocks run in order of their index, many at once. Visiting C's tiles in bands of `GROUP` rows lets the blocks that "
-        "run together share rows of A and columns of B in L2. Give each block its tile.",
+        "The GPU starts blocks in the order of their index, and many run at once. If these visit C's tiles in bands, each of "
+        "`GROUP` rows of tiles, they share rows of A and columns of B, which then stay in L2. Within a band the blocks go down "
+        "the first column of tiles, then down the next. Give each block its tile.",
         (
             "A band of GROUP rows has `GROUP * tiles_n` tiles. Which band is a block in, and which of the band's blocks is it?",
-            "Within a band, the row runs fastest. The last band may have fewer rows: divide by its own number of rows.",
+            "Within a band, the row of the tile changes with every block, the column when a column of the band is done. The last "
+            "band may have fewer rows: divide by its own number of rows.",
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
         "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, tiles would be visited twice or not at all.",
@@ -445,12 +511,16 @@ EXERCISES = (
         suspects={
             "This is row-major order: no bands": launches.rows_of_order,
             "This is column-major order over the whole of C: no bands": launches.columns_of_order,
+            "order is stored as if its rows had tiles_m elements, with m and n the other way round": launches.turned_order,
         },
+        decode=launches.first_tile_astray,
+        outside="A band has GROUP rows of tiles, the last one as many as are left. So for every block m has to be below "
+        "tiles_m and n below tiles_n, which is so when the place in the band is divided by the band's own number of rows.",
     ),
     Exercise(
         "beat_the_clock", EVERYTHING, "Beat a rung's time", 60,
-        "A 64 x 64 tile, 256 threads, sixteen outputs each. The inner product is missing. On a GPU, be faster than "
-        "`coarsened_1d` at 2048 cubed; what else you change is up to you.",
+        "A block of 256 threads computes a 64 x 64 tile of C, sixteen outputs per thread. The inner product is missing. On a "
+        "GPU, be faster than the rung `coarsened_1d` at 2048 cubed; what else you change is up to you.",
         (
             "Four rows of A and four columns of B, from shared memory into registers, give sixteen products.",
             "`As` is stored transposed, so that both are one float4: 8 values read, 16 multiply-adds done.",
@@ -468,7 +538,8 @@ EXERCISES = (
     ),
     Exercise(
         "shuffle_sum", ACROSS, "Sum a warp with shuffles", 15,
-        "Each warp has 32 values, one per lane. Add them with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
+        "Each warp has 32 values, one per lane. A shuffle gives a lane the value that another lane of its warp holds in a "
+        "register. Add the values with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
         (
             "`__shfl_down_sync(0xffffffff, sum, 16)` gives lane l the value that lane l + 16 has. Then 16 sums are left.",
             "Halve the distance in each step: 16, 8, 4, 2, 1. All 32 lanes must make each call.",
@@ -494,7 +565,7 @@ EXERCISES = (
         "neighbouring words, one per bank. The number of additions is the same.",
         cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
-        goals=(Goal("shared_wavefronts", 100, "n=512"),),
+        goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
         suspects=ramp.piece_suspects(256),
     ),
     Exercise(
@@ -527,6 +598,7 @@ EXERCISES = (
         "If only the first n / 2 threads work, and each swaps its pair, every element has one owner.",
         cases=lambda rng: last_drawn(ramp.reversals(rng)),
         suspects=ramp.REVERSAL_SUSPECTS,
+        decode=ramp.left_in_place,
     ),
     Exercise(
         "keep_precision", ACROSS, "Keep the digits of a sum", 15,
@@ -589,8 +661,9 @@ EXERCISES = (
     ),
     Exercise(
         "tile_fragments", CAPSTONE, "Step 3: registers by ldmatrix", 20,
-        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, for the first 16 columns and for the second. "
-        "Lanes 8i to 8i + 7 point at the rows of matrix i.",
+        "Load the registers that `mma.m16n8k16` wants of A from the swizzled tile, first for columns 0 to 15 and then for "
+        "columns 16 to 31. One `ldmatrix_x4` loads four matrices of 8 x 8 halves, and lanes 8i to 8i + 7 give the addresses of "
+        "the eight rows of matrix i.",
         (
             "Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the left chunk, so lane l points at row `l % 16`.",
             "Lanes 16 and up point at the chunk to the right. Step 1 begins two chunks further on. Then apply `place`.",
@@ -619,13 +692,15 @@ EXERCISES = (
         needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
         goals=(Goal("shared_wavefronts", 32, "K=32"),),
         suspects=ramp.B_SUSPECTS,
+        decode=ramp.products_of_blocks,
     ),
     Exercise(
         "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,
         "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has every idea of the "
         "ladder's last rung, at the size of one warp.",
         (
-            "As in two_stages: fetch pair 0, then in each turn wait, meet, fetch the next pair, multiply this one.",
+            "As in the exercise two_stages: fetch pair 0. Then in each turn wait for the copies, let all lanes meet, fetch the "
+            "next pair, and multiply this one.",
             "Commit once for each pair. One warp is the whole block, so `__syncwarp()` does what `__syncthreads()` would.",
         ),
         "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
@@ -641,8 +716,9 @@ EXERCISES = (
     ),
     Exercise(
         "encode_map", HOPPER, "Encode a tensor map", 15,
-        "The host describes a matrix to TMA once, before the launch. Write `describe`: a tensor map of `matrix` whose box has "
-        "so many rows, of `row_bytes` bytes each, and whose chunks are swizzled within these bytes. The matrix may hold any "
+        "TMA, the Tensor Memory Accelerator, copies whole tiles. The host describes a matrix to it once, before the launch, by a "
+        "tensor map. Write `describe`, which returns a tensor map of `matrix`: its box, the tile that one copy moves, has "
+        "`rows` rows of `row_bytes` bytes, and its 16-byte chunks are swizzled within these bytes. The matrix may hold any "
         "type, and may be a part of a wider one. `TensorMap(array, box, swizzle=...)` knows where an array lies.",
         (
             "A box is given like the shape of an array: rows first, then columns, both in elements.",
@@ -662,7 +738,9 @@ EXERCISES = (
     Exercise(
         "mend_parity", HOPPER, "Mend a wrong parity", 20,
         "One thread asks for tiles, 64 threads add them up, and two stages lie between. Each stage has two barriers: `full` "
-        "says that its tile has landed, `empty` that its tile has been read. The roles wait for the wrong parities. Mend them.",
+        "says that its tile has landed, `empty` that its tile has been read. A barrier goes through phases 0, 1, 2 and so on. "
+        "The call `barrier_wait(b, p)` returns when a phase of parity p is over, p being 0 for an even phase and 1 for an odd "
+        "one. Both roles wait for the wrong parities. Mend them.",
         (
             "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these phase 0 of `full` has to end, for "
             "the second phase 1.",
@@ -681,8 +759,10 @@ EXERCISES = (
     ),
     Exercise(
         "write_descriptor", HOPPER, "Write a descriptor", 30,
-        "`wgmma` finds its operands by descriptors. Pack one in `describe`, then describe the part of A and the part of B that "
-        "each of four products takes: 16 elements of k.",
+        "`wgmma` finds its operands by descriptors: 64 bits that say where in shared memory an operand begins, and how far apart "
+        "its parts lie. The stride offset leads from eight rows to the next eight, the leading offset from one panel of 64 "
+        "columns to the next. Pack a descriptor in `describe`. Then describe the part of A and the part of B that each of the "
+        "four products takes, which is 16 elements of k.",
         (
             "A is K-major: 16 elements of k are 32 bytes of a row, and eight rows are 8 x 128 bytes. B is N-major: 16 elements "
             "of k are 16 rows, and the next panel of 64 columns begins 8,192 bytes further.",
@@ -734,12 +814,12 @@ EXERCISES = (
         "balance_roles", HOPPER, "Balance the registers of two roles", 15,
         "A block has one warpgroup that loads and `consumers` warpgroups that multiply. At launch every thread was given "
         "`launched` registers. By `setmaxnreg` the producer shrinks to as few as its code needs (`producer`), and each "
-        "consumer then grows to as many as there are. The numbers are multiples of 8, and 24 is the least. Write `share`, "
-        "which returns both.",
+        "consumer then grows to as many as are left for it. The numbers are multiples of 8, and 24 is the least. Write `share`, "
+        "which returns both: the registers of a thread of the producer, and those of a thread of a consumer.",
         (
             "All warpgroups have 128 threads, so count registers per thread. Four warpgroups of 128 each make 512.",
-            "Round the producer's number up to a multiple of 8. Divide what is left by the number of consumers, and round that "
-            "down.",
+            "Round the producer's number up to a multiple of 8, and to 24 at least. Divide what is left by the number of "
+            "consumers, and round that down to a multiple of 8.",
         ),
         "With 168 registers at launch and two consumers the three warpgroups have 3 x 168 = 504. The producer keeps 40, so 464 "
         "are left, which is 232 for each consumer. A consumer that wanted more would wait for ever, since nobody gives more "
@@ -778,7 +858,8 @@ EXERCISES = (
             Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
         ),
         suspects=hopper.STEP_SUSPECTS,
-        inspect=hopper.shared_steps,
+        inspect=hopper.steps_by_groups,
+        decode=hopper.sums_astray,
         arch=hopper.ARCH,
     ),
 )  # fmt: skip

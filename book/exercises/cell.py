@@ -15,6 +15,7 @@ from kernels.build import cache_folder
 
 from . import lab
 from .catalogue import EXERCISES, find
+from .compiler_words import explained
 from .device_code import device_code
 from .includes import missing
 from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
@@ -46,7 +47,7 @@ def kernel(line: str, cell: str) -> None:
         built = compile_cell(name, text, next((e.arch for e in EXERCISES if e.name == name), None))
     except kernels.BuildError as error:
         print(f"{WRONG} {name} does not compile")
-        print("\n".join(str(d) for d in error.diagnostics))
+        print("\n".join(explained(d, text) for d in error.diagnostics))
         return
     _FAILED.discard(name)
     _SOURCES[name] = text

@@ -10,12 +10,17 @@ import numpy as np
 
 from .cases import unwritten
 from .exercise import Case
+from .spans import indices
 from .suspects import SUSPECTS
+from .terms import of_product
 
 NOTHING_ADDED = "0: nothing was added up there."
 LEFT_OUT = (
     "0: nothing is added to these outputs. A loop over a thread's outputs leaves them out, or a test keeps their thread from "
     "adding."
+)
+NOT_COPIED = (
+    "0, and no 0 belongs there: a test leaves them out, or they are copied from where zeros stand."
 )
 NOT_EXPLAINED = "wrong"
 
@@ -25,12 +30,22 @@ def wrong(case: Case, got: np.ndarray) -> np.ndarray:
     return ~_close(got, case.expected, case) | unwritten(got)
 
 
-def named(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
+def named(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None) -> list[str]:
     """The suspects that give this output, at most two; of `others`, wrong outputs of other cases, they explain all they can.
 
-    others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next.
+    others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next. fine: cases
+    that the kernel gets right, so no suspect that would change them. first: (case, output) of the launch that went wrong
+    first, which a suspect has to explain too unless it says nothing of that size.
     """
     rows = [*dict(suspects).items(), *SUSPECTS]
+    rows = [row for row in rows if not any(_tells(other, row[1]) for other in fine)]
+    if first is not None:
+        gone = unwritten(first[1])
+        rows = [
+            row
+            for row in rows
+            if _predicted(first[0], row[1]) is None or _alike(*first, gone, row[1])
+        ]
     missing = unwritten(got)
     if not (wrong(case, got) & ~missing).any():
         return []
@@ -47,36 +62,48 @@ def named(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
 
 def _tells(case: Case, guess) -> bool:
     """Whether this suspect would change the output of the case at all."""
-    try:
-        predicted = guess(case)
-    except (ValueError, IndexError, AttributeError):
-        return False
-    if predicted is None or predicted.shape != case.expected.shape:
+    predicted = _predicted(case, guess)
+    if predicted is None:
         return False
     if not case.tolerance:
         return bool((predicted != case.expected).any())
     return bool((np.abs(predicted - case.expected) > 20 * case.tolerance * case.scale).any())
 
 
-def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
+def _predicted(case: Case, guess) -> np.ndarray | None:
+    """The output that this suspect would give, None where it does not fit the case."""
+    try:
+        predicted = guess(case)
+    except (ValueError, IndexError, AttributeError):
+        return None
+    return None if predicted is None or predicted.shape != case.expected.shape else predicted
+
+
+def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None) -> list[str]:
     """What is wrong with this output, as sentences; empty when nothing is.
 
-    others: (case, output) pairs of the same kernel, which tell suspects apart that look alike here.
+    others, fine, first: other launches of the same kernel, which tell suspects apart that look alike here (`named`).
     """
     bad, missing = wrong(case, got), unwritten(got)
     if not bad.any():
         return []
     said = []
     if missing.any():
-        said.append(f"{_first_up(where(missing))} never written.")
+        said.append(_never_written(missing))
         bad = bad & ~missing
         if not bad.any():
             return said
-    if found := named(case, got, suspects, others):
+    if found := named(case, got, suspects, others, fine, first):
         return [*said, *found]
     if not got[bad].any():
         everywhere = not got[~missing].any()
+        if not case.tolerance and not everywhere:
+            return [*said, f"{_first_up(where(bad))} {NOT_COPIED}"]
         return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED if everywhere else LEFT_OUT}"]
+    if left := _left_as_it_was(case, got, bad):
+        return [*said, left]
+    if scaled := _scaled(case, got, missing):
+        return [*said, scaled]
     if moved := _moved(case, got, missing):
         return [*said, moved]
     if np.isnan(got[bad].astype(float)).all():
@@ -85,18 +112,45 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=()) -> list[str]:
             f"{_first_up(where(bad))} NaN: computed from memory that was never written "
             "(what the output held before is no number: with beta = 0 it must not be read).",
         ]
+    if not missing.any() and (counted := of_product(case, got)):
+        return [*said, counted]
     if off := _off_by_one_number(case, got, bad | missing):
         return [*said, off]
+    if kind := _whole_numbers(case, got, missing) or _of_another_kind(case, got, missing):
+        return [*said, kind]
+    if how := _changed_on_the_way(case, got, bad):
+        return [*said, f"{_first_up(where(bad))} {how}"]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
     return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."]
 
 
+def _never_written(missing: np.ndarray) -> str:
+    if missing.all():
+        return "No element is ever written."
+    if missing.mean() > 0.97:
+        return "Almost none of the elements are ever written."
+    return f"{_first_up(where(missing))} never written."
+
+
+def _whole_numbers(case: Case, got, missing) -> str | None:
+    """Sums that are all whole numbers where hardly one should be."""
+    if not case.tolerance or (~missing).sum() < 8:
+        return None
+    with np.errstate(invalid="ignore"):
+        if (got == np.round(got))[~missing].all() and (
+            case.expected != np.round(case.expected)
+        ).all():
+            return "Every element is a whole number: is a sum, or a product on its way, kept in a variable of type int?"
+    return None
+
+
 def explained(said: list[str]) -> bool:
     """Whether findings name a cause, rather than only where the output is wrong."""
     last = said[-1]
-    return not (last.endswith((NOTHING_ADDED, "never written.")) or f" {NOT_EXPLAINED}: [" in last)
+    unset = ("never written.", "ever written.")
+    return not (last.endswith((NOTHING_ADDED, *unset)) or f" {NOT_EXPLAINED}: [" in last)
 
 
 def where(mask: np.ndarray) -> str:
@@ -107,16 +161,16 @@ def where(mask: np.ndarray) -> str:
     if flat.mean() > 0.97:
         return "every element is"
     if mask.ndim == 1 and _covers(flat, by_row[:, None] | by_col):
-        return _verb(_indices("element", by_col))
+        return _verb(indices("element", by_col))
     if by_row.any() and _covers(flat, np.repeat(by_row[:, None], cols, 1)):
-        return _verb(_indices("row", by_row))
+        return _verb(indices("row", by_row))
     if by_col.any() and _covers(flat, np.repeat(by_col[None], rows, 0)):
-        return _verb(_indices("column", by_col))
+        return _verb(indices("column", by_col))
     if by_row.any() and by_col.any() and _covers(flat, by_row[:, None] | by_col):
-        return f"{_indices('row', by_row)} and {_indices('column', by_col)} are"
+        return f"{indices('row', by_row)} and {indices('column', by_col)} are"
     part_row, part_col = flat.any(1), flat.any(0)
     if _covers(flat, part_row[:, None] & part_col):
-        return f"{_indices('row', part_row)}, there {_indices('column', part_col)}, are"
+        return f"{indices('row', part_row)}, there {indices('column', part_col)}, are"
     first = tuple(int(i) for i in np.argwhere(mask)[0])
     share = max(1, round(100 * float(flat.mean())))
     return f"about {share}% of the elements (the first at {list(first)}) are"
@@ -131,32 +185,6 @@ def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
     return mask[shape].mean() > 0.97 and not mask[~shape].any()
 
 
-def _indices(what: str, marked: np.ndarray) -> str:
-    """ "rows 16 and up", "row 3", "rows with index % 16 in 8-15", "6 of 40 columns"."""
-    found = np.flatnonzero(marked)
-    n, first, last = len(marked), int(found[0]), int(found[-1])
-    if len(found) == n:
-        return f"all {what}s"
-    if len(found) == 1:
-        return f"{what} {first}"
-    if last - first + 1 == len(found):
-        return f"{what}s {first} and up" if last == n - 1 else f"{what}s {first}-{last}"
-    for period in (2, 4, 8, 16, 32, 64):
-        residues = np.unique(found % period)
-        if period < n and np.array_equal(np.isin(np.arange(n) % period, residues), marked):
-            span = f"{residues[0]}-{residues[-1]}"
-            if len(residues) == 1:
-                span = f"{residues[0]}"
-            elif residues[-1] - residues[0] + 1 != len(residues):
-                span = ", ".join(map(str, residues))
-            return (
-                f"{what}s r with r % {period} in {span}"
-                if len(residues) > 1
-                else (f"{what}s r with r % {period} = {span}")
-            )
-    return f"{len(found)} of {n} {what}s"
-
-
 def _first_up(text: str) -> str:
     return text[0].upper() + text[1:]
 
@@ -168,34 +196,56 @@ def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
         return np.abs(got - expected) <= case.tolerance * case.scale
 
 
-def _matches(case: Case, got, missing, guess) -> bool:
-    try:
-        predicted = guess(case)
-    except (ValueError, IndexError, AttributeError):
+def _alike(case: Case, got, missing, guess) -> bool:
+    """Whether what was written is what this suspect would give."""
+    predicted = _predicted(case, guess)
+    if predicted is None:
         return False  # the suspect does not fit these shapes
-    if predicted is None or predicted.shape != got.shape:
-        return False
-    loose = 20 * case.tolerance * case.scale
+    return bool((_same(case, got, predicted, 20) | missing).all())
+
+
+def _same(case: Case, got, predicted, times: float) -> np.ndarray:
+    if not case.tolerance:
+        return got == predicted
+    loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
     with np.errstate(invalid="ignore"):
-        same = (
-            np.abs(got.astype(float) - predicted) <= loose if case.tolerance else got == predicted
-        )
+        return np.abs(got.astype(float) - predicted) <= loose
+
+
+def _matches(case: Case, got, missing, guess) -> bool:
+    """The same where the suspect also changes what is right. What differs little is compared closely, what is much
+    rounded loosely."""
+    predicted = _predicted(case, guess)
+    if predicted is None:
+        return False
+    closeness = (20, 2) if case.tolerance else (1,)
+    return any(_within(case, got, missing, predicted, times) for times in closeness)
+
+
+def _within(case: Case, got, missing, predicted, times: float) -> bool:
+    loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
+    with np.errstate(invalid="ignore"):
         differs = (
             np.abs(predicted - case.expected) > loose if case.tolerance else got != case.expected
         )
+    same = _same(case, got, predicted, times)
     return bool((same | missing).all() and (differs & ~missing).any())
 
 
 def _moved(case: Case, got, missing) -> str | None:
     """What belongs elsewhere: whole rows or columns of a product, chunks or elements of a mapping."""
     if case.product is not None:
-        return _moved_line("row", got, case.expected, missing) or _moved_line(
-            "column", got.T, case.expected.T, missing.T
+        return (
+            _moved_line("row", got, case.expected, missing)
+            or _moved_line("column", got.T, case.expected.T, missing.T)
+            or _scattered(case, got, missing)
         )
-    whole = got.ndim == 3  # chunks of eight halves: one alone may occur twice by chance
-    mine = got.reshape(-1, got.shape[-1]) if whole else got.reshape(-1, 1)
+    # Chunks of eight halves: one half alone may occur twice by chance.
+    whole = got.ndim == 3 or (got.dtype == np.float16 and got.shape[-1] % 8 == 0)
+    mine = got.reshape(-1, 8 if whole else 1) if got.ndim < 3 else got.reshape(-1, got.shape[-1])
     right = case.expected.reshape(mine.shape)
-    shape = got.shape[:-1] if whole else got.shape
+    shape = got.shape[:-1] if got.ndim == 3 else (*got.shape[:-1], got.shape[-1] // mine.shape[1])
+    chunk = " (chunks of eight)" if whole and got.ndim < 3 else ""
     if case.tolerance:
         return _moved_element(case, got, missing) if got.ndim == 1 else None
     gone = missing.reshape(mine.shape).any(1)
@@ -203,7 +253,61 @@ def _moved(case: Case, got, missing) -> str | None:
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
-            return f"{here} of the output holds what belongs at {there}."
+            return f"{here} of the output{chunk} holds what belongs at {there}{_how_moved(case, got, here, there)}."
+    return None
+
+
+def _how_moved(case: Case, got, here, there) -> str:
+    """What to look at, where elements stand at the place of others."""
+    if got.shape == got.T.shape and (got == case.expected.T).all() and here == there[::-1]:
+        return ": row and column are the other way round"
+    return ": compare the index that stores it with the index that reads it"
+
+
+def _scattered(case: Case, got, missing) -> str | None:
+    """Of a product: each wrong element is one that belongs elsewhere, in another row and another column."""
+    if case.product is None or missing.any() or got.size > 1 << 14 or not np.isfinite(got).all():
+        return None
+    right = case.expected.reshape(-1)
+    order = np.argsort(right)
+    close = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape).reshape(-1)
+    held = got.reshape(-1).astype(float)
+    low = np.searchsorted(right[order], held - close)
+    high = np.searchsorted(right[order], held + close)
+    if (high <= low).any():
+        return None
+    source = order[low]
+    sure = (high - low == 1) & (source != np.arange(len(held)))
+    if not sure.any() or sure.mean() < 0.5 * wrong(case, got).mean():
+        return None
+    at = int(np.flatnonzero(sure)[0])
+    here, there = (list(map(int, np.unravel_index(i, got.shape))) for i in (at, int(source[at])))
+    return (
+        f"{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the one "
+        "that it was formed for. Compare the rows and columns that are read with those that are stored to."
+    )
+
+
+def _of_another_kind(case: Case, got, missing) -> str | None:
+    """Numbers that betray the type that they have gone through: an int, a half, or the bits of an int."""
+    if got.dtype != np.float32 or not case.tolerance:
+        return None
+    held, right = got[~missing], case.expected[~missing]
+    if held.size < 8 or not held.any():
+        return None
+    bits = np.ascontiguousarray(held).view(np.int32)
+    if (np.abs(bits.astype(np.int64)) < 1 << 20).all():
+        return (
+            "The output holds the bits of whole numbers, which as floats are next to 0 or NaN: a pointer or a value of "
+            "type int stands where a float should."
+        )
+    if not np.isfinite(held).all():
+        return None
+    with np.errstate(over="ignore"):
+        halves = held.astype(np.float16).astype(np.float32)
+        fits = right.astype(np.float32).astype(np.float16).astype(np.float32) == right
+    if (halves == held).all() and not fits.all():
+        return "All values fit a half: a sum or a product is rounded to half, which keeps 11 significant bits."
     return None
 
 
@@ -222,6 +326,49 @@ def _moved_element(case: Case, got, missing) -> str | None:
     return f"Element {at} of the output holds what belongs at {source[at]}."
 
 
+def _left_as_it_was(case: Case, got, bad) -> str | None:
+    """Where an output that holds old values is wrong, and is what it was."""
+    if case.product is None or not case.product.beta:
+        return None
+    same = bad & (got == case.args[case.output])
+    if not same.any() or (bad & ~same).any():
+        return None
+    return f"{_first_up(where(same))} what they were before: no thread stores there. Which test keeps it from that?"
+
+
+def _scaled(case: Case, got, missing) -> str | None:
+    """Which multiples of A @ B and of the old C the output is, where these are not alpha and beta."""
+    p = case.product
+    if p is None or not p.beta or missing.any() or not np.isfinite(got).all() or got.size < 8:
+        return None
+    parts = np.stack([(p.A @ p.B).reshape(-1), p.old.reshape(-1)], axis=1)
+    (first, second), *_ = np.linalg.lstsq(parts, got.reshape(-1).astype(float), rcond=None)
+    off = np.abs(parts @ (first, second) - got.reshape(-1)).reshape(got.shape)
+    if (off > 40 * case.tolerance * (case.scale + np.abs(p.old))).any():
+        return None
+    if abs(first - p.alpha) < 1e-3 and abs(second - p.beta) < 1e-3:
+        return None
+    return (
+        f"The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {p.alpha:g} * (A @ B) + "
+        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}."
+    )
+
+
+def _changed_on_the_way(case: Case, got, bad) -> str | None:
+    """What has become of values that belong where they are: the sign, or their last digits."""
+    held, right = got[bad].astype(float), case.expected[bad].astype(float)
+    if not np.isfinite(held).all():
+        return None
+    if (np.abs(held + right) <= 1e-6 * np.abs(right)).all():
+        return "of the wrong sign."
+    if not case.tolerance and (np.abs(held - right) <= 1e-3 * np.abs(right).max()).all():
+        return (
+            "nearly right: their last digits have changed. Values that are only moved must be copied, since arithmetic "
+            "rounds them."
+        )
+    return None
+
+
 def _off_by_one_number(case: Case, got, bad) -> str | None:
     """Where every element is too large by the same number, or by the same factor."""
     if not case.tolerance or not bad.all() or got.size < 3:
@@ -233,7 +380,7 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
         return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
-    if near.all() and abs(factor - 1) > 1e-3:
+    if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:
         return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
     return None
 
@@ -250,5 +397,27 @@ def _moved_line(what: str, mine, right, gone) -> str | None:
         source.append(int(near[0]))
     if source == list(range(n)):
         return None
-    at = next(i for i in range(n) if source[i] != i)
-    return f"{what.capitalize()} {at} of the output holds what belongs in {what} {source[at]}."
+    first, *more = [i for i in range(n) if source[i] != i]
+    told = f"{what.capitalize()} {first} of the output holds what belongs in {what} {source[first]}"
+    if more:
+        told += f", {what} {more[0]} what belongs in {what} {source[more[0]]}"
+    return f"{told}: the {what} that is computed and the {what} that is stored are not the same."
+
+
+def stops_at_another_size(case: Case, missing: np.ndarray) -> list[str]:
+    """A sentence where the rows or columns that are written end at the number of something else: a guard with the wrong size."""
+    if case.product is None or case.drawn:
+        return []
+    (M, K), N = case.product.A.shape, case.product.B.shape[1]
+    said = []
+    for axis, (what, right, size) in enumerate((("row", "M", M), ("column", "N", N))):
+        written = ~missing.all(1 - axis)
+        count = int(written.sum())
+        others = {"M": M, "N": N, "K": K}
+        names = [name for name, n in others.items() if n == count and name != right]
+        if 0 < count < size and written[:count].all() and names:
+            said.append(
+                f"Only {what}s below {count} are written, and {count} is {names[0]}: is a {what} compared with {names[0]} where "
+                f"{right} must stand?"
+            )
+    return said

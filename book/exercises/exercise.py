@@ -41,7 +41,8 @@ class Case:
     The output's initial contents are the case's affair: poisoned where the kernel must write, old values where it must
     read. `tolerance` is relative to `scale`, element by element; 0 means equal. `special` says what this case
     has that a simpler one has not, as a clause. `shared_bytes`: dynamic shared memory. `drawn`: its sizes are new
-    each time, so it explains only what no other case shows.
+    each time, so it explains only what no other case shows. `probe` makes a launch of the same kernel that counts: each
+    element of its output is how often one term of a sum is added, where that cannot be told from this launch's output.
     """
 
     label: str
@@ -56,6 +57,7 @@ class Case:
     special: str = ""
     shared_bytes: int = 0
     drawn: bool = False
+    probe: Callable[[], Case] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class Exercise:
 
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
-    would help; `decode(case, output)` what a wrong output holds, where no suspect gives it. `variable` is what an answer that
+    would help; `decode(case, output)` what a wrong output holds, where no suspect gives it; `watch(case, trace)` what a wrong
+    launch accessed that it should not. `variable` is what an answer that
     is no kernel is called in its cell. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of another generation
     does not run it.
     """
@@ -128,6 +131,7 @@ class Exercise:
     suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(default_factory=dict)
     inspect: Callable | None = None
     decode: Callable[[Case, np.ndarray], str | None] | None = None
+    watch: Callable | None = None
     outside: str = ""
     judge: Callable | None = None
     given: str = ""

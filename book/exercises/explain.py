@@ -24,7 +24,9 @@ _STOPPED = {
     errors.OutOfBounds: ("out of bounds", ""),
     errors.Misaligned: (
         "misaligned",
-        "An access of 4, 8 or 16 bytes needs an address that is a multiple of 4, 8 or 16.",
+        "An access of 4, 8 or 16 bytes needs an address that is a multiple of 4, 8 or 16. So do the start of the array "
+        "and the length of its rows in bytes, padding included: if a row's length is no such multiple, the rows after "
+        "it do not begin at one.",
     ),
     errors.BarrierDivergence: (
         "a barrier that not all threads reach",
@@ -38,11 +40,27 @@ _STOPPED = {
 }
 
 
+_GOES_ON = tuple(
+    "=+-*/%,(?:&|^<>"
+)  # a line that ends with one of these is not the end of its statement
+
+
+def statement_start(line: int, lines: list[str]) -> int:
+    """The line where the statement begins that goes on at this line."""
+    while line > 1:
+        before = lines[line - 2].split("//")[0].rstrip()
+        if not before.endswith(_GOES_ON) or before.lstrip().startswith(("#", "case ", "default:")):
+            break
+        line -= 1
+    return line
+
+
 def quote(line: int, source: str, file: str = "") -> str:
-    """ "line 12: sum += As[ty][k];", as much of the statement as fits a page."""
+    """ "line 12: sum += As[ty][k];", as much of the statement as fits a page, from where it begins."""
     lines = source.splitlines()
     if not file.endswith(".cu") or not 1 <= line <= len(lines):
         return f"{file} line {line}"
+    line = statement_start(line, lines)
     statement = lines[line - 1].strip()
     for more in lines[line : line + 3]:
         if statement.split("//")[0].rstrip().endswith((";", "{", "}", ")")):
@@ -81,6 +99,8 @@ def explain_error(
             "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
         )
 
+    if isinstance(error, errors.Misaligned):
+        why = _misaligned(getattr(error, "instruction", "")) or why
     if "a parity is 0 or 1" in str(error):
         headline, why = (
             "a parity that is neither 0 nor 1",
@@ -101,6 +121,20 @@ def explain_error(
         name = kernel or file.removesuffix(".cu")
         message = _in_words(str(error).splitlines()[0], source, name)
         said.append(f"block {error.block}{thread}: {message}")
+    if "is for all 128 threads" in str(error):
+        headline = "an instruction of the whole warpgroup that not all threads reach"
+        why = "All 128 threads of the warpgroup have to come to it together: no `if` and no return before it that only some take."
+    if "is for all 32 lanes" in str(error):
+        headline = "an instruction of the whole warp that not all lanes reach"
+        why = (
+            "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some "
+            "take."
+        )
+    if _lanes_apart(getattr(error, "waiting", [])):
+        why = (
+            "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "
+            "shuffle) needs all 32 lanes together: no `if` around it that only some take."
+        )
     seen: set[str] = set()
     for text in getattr(error, "waiting", []):
         who, _, where = text.partition(": ")
@@ -111,9 +145,8 @@ def explain_error(
         line = at(int(number[1])) if number else None
         said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
     if barriers := getattr(error, "barriers", []):
-        said += [
-            _mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers[:2]
-        ]
+        told = (_mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers)
+        said += list(dict.fromkeys(told))[:2]
         why = (
             "A wait for parity p returns when a phase of that parity is over. A fresh barrier is in phase 0, so a wait for "
             "parity 1 passes at once, and a wait for parity 0 passes when the first phase has ended. A phase ends when "
@@ -122,9 +155,35 @@ def explain_error(
     return (headline, *said, *([why] if why else []))
 
 
+def _lanes_apart(waiting) -> bool:
+    """Whether the lanes of one warp wait at two places, as they do where a branch has split them."""
+    warps = [match[1] for text in waiting if (match := re.match(r"(.*warp \d+), lanes ", text))]
+    return len(set(warps)) < len(warps)
+
+
+def _misaligned(instruction: str) -> str:
+    """What the address of this PTX instruction must be a multiple of, in the words of who wrote C++."""
+    if instruction.startswith("wmma"):
+        return (
+            "load_matrix_sync and store_matrix_sync take pointers to 16 x 16 tiles: along K a tile begins at each multiple of "
+            "16 elements, so a loop over tiles goes on in steps of 16."
+        )
+    if instruction.startswith("ldmatrix"):
+        return "Each lane gives ldmatrix the address of a row of eight halves, so a column within a row must be a multiple of 8."
+    return ""
+
+
 def _mbarrier(text: str, source: str, kernel: str) -> str:
     """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
-    return _in_words(text.split("): ", 1)[-1], source, kernel) + "."
+    said = _in_words(text.split("): ", 1)[-1], source, kernel) + "."
+    lacks = re.search(r"lacks (\d+) of (\d+) arrivals", said)
+    if lacks and int(lacks[1]) > int(lacks[2]):
+        start = said[: lacks.start()].rsplit(" and ", 1)[0]
+        return (
+            f"{start}, and got more arrivals than the {lacks[2]} that barrier_init gave it: several threads use this one "
+            "barrier."
+        )
+    return said
 
 
 def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:
@@ -151,6 +210,10 @@ def _in_words(message: str, source: str, kernel: str) -> str:
         (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
         (r" at address 0x[0-9a-f]+:", ","),
         (r", 0 bytes past", ", just past"),
+        (r", shared memory has (\d+) bytes here", r", beyond the end of shared memory (\1 bytes)"),
+        (r"\bcp accesses", "a copy reads"),
+        (r"\bldmatrix accesses", "ldmatrix reads"),
+        (r"\bwmma accesses", "a fragment takes"),
     ):
         message = re.sub(old, new, message)
     return re.sub(r"\bargument (\d+)", lambda m: parameter_name(int(m[1]), source, kernel), message)
@@ -240,16 +303,23 @@ _WITHIN_BLOCK = (
 )
 
 
-def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
-    """Headline, then each pair of source lines that race, once, in the lines of `file`."""
+def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> tuple[str, ...]:
+    """Headline, then each pair of source lines that race, once, in the lines of `file`.
+
+    hazards: those of the trace unless told otherwise. case: what was launched; it gives elements their indices.
+    """
     headline, said = "", []
-    for hazard in trace.hazards:
+    for hazard in trace.hazards if hazards is None else hazards:
         words, did = _words(hazard)
         headline = headline or words
         first = _quoted(hazard.frames, source, file)
         second = _quoted(hazard.other_frames, source, file)
         if hazard.kind == "global-race":
             did = _BETWEEN_BLOCKS if " of block " in hazard.message else _WITHIN_BLOCK
+            if _writes_twice(hazard):
+                did = _one_place_twice(hazard, _place_in(case, hazard, source, file))
+        elif _writes_twice(hazard) and hazard.symbol != "shared memory":
+            did = _one_place_twice(hazard, f"one place of {hazard.symbol}")
         elif hazard.kind == "uninitialised-read":
             name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
             did = did.replace("a place", f"a place{name}")
@@ -258,8 +328,19 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
                     f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
                     "another barrier, passes too early"
                 )
+            elif trace.rows("cp.async"):
+                did = (
+                    f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
+                    "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
+                )
+            elif _all_have_stored(trace):
+                did = (
+                    f"reads a place{name} that nobody has filled, though every thread has stored. Either the loop that "
+                    "stores ends too early, or the two indices differ: compare this one with that of the store (row "
+                    "length, offset, order)"
+                )
             if not _fills_shared_memory(trace):
-                did = "reads shared memory, and nothing in this kernel writes to it"
+                did = "reads shared memory, and nothing in this kernel writes to it at this size"
         if first is None:
             first, second = second, None
         if hazard.kind == "uninitialised-register" and "wgmma" in source:
@@ -273,7 +354,106 @@ def explain_hazards(trace, source: str, file: str) -> tuple[str, ...]:
         text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
         if text not in said:
             said.append(text)
-    return (headline, *(line for text in said[:3] for line in text))
+    said = [line for text in said[:3] for line in text]
+    if any(h.kind == "unfinished-copy" and not _writes_twice(h) for h in trace.hazards):
+        said += _waits(trace, source)
+    return (headline, *said)
+
+
+def _waits(trace, source: str) -> list[str]:
+    """What the waits of this launch are for, where a copy by cp.async is used before it has landed."""
+    if not trace.rows("cp.async.ca") and not trace.rows("cp.async.cg"):
+        return []
+    waits, commits = trace.rows("cp.async.wait"), trace.rows("cp.async.commit")
+    if trace.rows("cp.async.mbarrier") or trace.rows("cp.async.bulk"):
+        return []
+    pipeline = "memcpy_async" in source  # it waits for nothing where nothing is committed
+    commit = "producer_commit()" if pipeline else "cp_async_commit()"
+    wait = "consumer_wait()" if pipeline else "cp_async_wait<n>()"
+    if not waits and not commits:
+        return [
+            f"Nothing in this launch waits for its copies, or commits them: {commit} has to follow the copies, and {wait} that."
+        ]
+    if not waits:
+        return [f"Nothing in this launch waits for its copies: {wait} does."]
+    groups = [row for row in waits if "wait_group" in row.opcode]
+    if not commits and len(groups) == len(waits):
+        return [
+            f"{wait} waits for groups, and these copies belong to none: {commit} has to follow them."
+        ]
+    threads = int(np.prod(trace.block)) * trace.blocks
+    for rows, call, does in ((waits, wait, "waits for"), (commits, commit, "commits")):
+        if any(row.threads % threads for row in rows):
+            return [f"Not all threads come to {call}, and each thread {does} its own copies only."]
+    left = max((int(row.text.rstrip(";").split()[-1]) for row in groups), default=0)
+    if not left:
+        return [
+            "Each wait here waits for all copies that were committed before it. So this one was started, or committed, after the "
+            "wait: it fills a buffer that is still in use, or the read belongs behind the next wait."
+        ]
+    newest = "newest group" if left == 1 else f"{left} newest groups"
+    call = "consumer_wait()" if pipeline else f"cp_async_wait<{left}>()"
+    return [
+        f"{call} does not wait for the {newest}. Count the groups that are committed before that wait, those "
+        "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
+    ]
+
+
+def _writes_twice(hazard) -> bool:
+    """Whether two threads have stored to one place by the same statement."""
+    if not hazard.frames or hazard.frames != hazard.other_frames or hazard.other_thread is None:
+        return False
+    if hazard.kind == "global-race":
+        return " writes byte" in hazard.message and " wrote " in hazard.message
+    return hazard.kind in ("write-after-write", "unfinished-copy") and (
+        hazard.thread != hazard.other_thread
+    )
+
+
+def _other_block(hazard):
+    named = re.search(r" of block (\(\d+, \d+, \d+\))", hazard.message)
+    return tuple(map(int, re.findall(r"\d+", named[1]))) if named else hazard.block
+
+
+def _one_place_twice(hazard, place: str) -> str:
+    mine, other = (
+        f"thread {thread}" + ("" if hazard.block == _other_block(hazard) else f" of block {block}")
+        for block, thread in (
+            (hazard.block, hazard.thread),
+            (_other_block(hazard), hazard.other_thread),
+        )
+    )
+    if hazard.kind == "global-race":
+        cure = "Either their indices have to differ, or the values have to be added up by atomics"
+    elif "in the same instruction" in hazard.message:
+        cure = "Their indices have to differ: look at how the index is computed"
+    else:
+        cure = "Either their indices have to differ, or a barrier is missing between the two"
+    return f"stores to {place} by {other} and by {mine}, so one of two values is lost. {cure}"
+
+
+def _place_in(case, hazard, source: str, file: str) -> str:
+    """ "element [3, 5] of C", as far as that is known."""
+    number = re.match(r"argument (\d+)", hazard.symbol)
+    if number is None:
+        return "one element"
+    name = parameter_name(int(number[1]), source, file.removesuffix(".cu"))
+    array = case.args[int(number[1])] if case is not None else None
+    if not isinstance(array, np.ndarray):
+        return f"one element of {name}"
+    at = np.unravel_index(hazard.offset // array.itemsize, array.shape)
+    return f"element [{', '.join(str(int(i)) for i in at)}] of {name}"
+
+
+def _all_have_stored(trace) -> bool:
+    """Whether every store to shared memory was made by all threads of the block: nobody has skipped it."""
+    stores = [
+        row
+        for row in trace.instructions
+        if row.shared_wavefronts and row.opcode.startswith(("st", "cp.async"))
+    ]
+    threads = int(np.prod(trace.block)) * trace.blocks
+    return bool(stores) and all(row.threads and row.threads % threads == 0 for row in stores)
 
 
 def _words(hazard) -> tuple[str, str]:

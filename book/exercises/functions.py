@@ -114,7 +114,7 @@ def shared_registers(share) -> list[str]:
             'The answer is the function itself: check("balance_roles", share), without parentheses'
         ]
     rng = np.random.default_rng()
-    asked = [(168, 2, 40), (168, 2, 24), (128, 3, 30), (128, 1, 13)]
+    asked = [(168, 2, 40), (168, 2, 24), (160, 2, 40), (128, 3, 30), (128, 1, 13)]
     asked += [
         (8 * int(rng.integers(12, 22 - 5 * (c != 2))), c, int(rng.integers(10, 57)))
         for c in (1, 2, 3, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -158,7 +159,7 @@ DESCRIPTOR_SUSPECTS = {
 }
 
 
-for _n in (1, 4, 8, 16, 64, 128, 256):
+for _n in (1, 4, 8, 16, 64, 128, 256, 32):
     DESCRIPTOR_SUSPECTS.setdefault(
         f"A's start moves by {_n} x k bytes. The next elements of k lie 2 bytes further each, in the same row",
         described(a=lambda k, n=_n: (n * k, 1024)),
@@ -187,6 +188,20 @@ for _n in (8, 16, 32, 64, 256, 512, 2048, 4096):
 DESCRIPTOR_SUSPECTS |= {
     "A's descriptor names the tile of B, and B's names the tile of A": described(
         lambda k: (B_TILE + 2 * k, 1024), lambda k: (128 * k - B_TILE, 8192, 1024)
+    ),
+    "The leading and the stride offset are the other way round in both descriptors": described(
+        lambda k: (2 * k, 0), lambda k: (128 * k, 1024, 8192)
+    ),
+    "A's descriptor names the tile of B, and B's that of A, with each other's offsets": described(
+        lambda k: (B_TILE + 128 * k, 1024), lambda k: (2 * k - B_TILE, 0, 1024)
+    ),
+    "B's descriptor names the tile of A": described(b=lambda k: (128 * k - B_TILE, 8192, 1024)),
+    "A's descriptor names the tile of B": described(a=lambda k: (B_TILE + 2 * k, 1024)),
+    "All offsets count elements. They have to be in bytes, two for each element": described(
+        lambda k: (2 * k, 512), lambda k: (128 * k, 4096, 512)
+    ),
+    "Nothing but the code of the swizzle is left in the descriptors: start and offsets are 0 (`=` sets, `|=` adds)": described(
+        lambda k: (0, 0), lambda k: (-B_TILE, 0, 0)
     ),
     "The starts are missing in the descriptors: every operand begins where shared memory does": described(
         lambda k: (0, 1024), lambda k: (-B_TILE, 8192, 1024)
@@ -283,6 +298,20 @@ def row_sums(rng) -> tuple[Case, ...]:
     return tuple(cases)
 
 
+def _turned_tiles(case) -> np.ndarray:
+    """The sums if tile i of block b is taken from row 32 * i and column 64 * b."""
+    x = np.asarray(case.args[0].array, float)
+    M, K = x.shape
+    blocks, tiles = ceil_div(M, 64), ceil_div(K, 32)
+    whole = np.zeros((max(M, 32 * tiles) + 64, max(K, 64 * blocks) + 32))
+    whole[:M, :K] = x
+    sums = np.zeros((blocks, 64))
+    for b in range(blocks):
+        for i in range(tiles):
+            sums[b] += whole[32 * i : 32 * i + 64, 64 * b : 64 * b + 32].sum(1)
+    return sums.reshape(-1)[:M]
+
+
 def _of_tiles(pick) -> Callable:
     """A suspect from how often each tile of 32 columns is summed."""
 
@@ -295,6 +324,7 @@ def _of_tiles(pick) -> Callable:
 
 
 PARITY_SUSPECTS = {
+    "The two coordinates of tma_load are the other way round: x, the column, comes first": _turned_tiles,
     "The last tile is left out": _of_tiles(lambda t: t < len(t) - 1),
     "Only the first tile is summed": _of_tiles(lambda t: t == 0),
     "Only the first two tiles are summed": _of_tiles(lambda t: t < 2),
@@ -303,6 +333,59 @@ PARITY_SUSPECTS = {
 
 
 HEAVY = 4096.0  # its square is 2 ** 24, from where a float cannot hold odd numbers
+
+
+def sums_astray(case: Case, out) -> str | None:
+    """Whether the sums of the other warpgroup are all there, and not where they belong."""
+    if not np.isfinite(out).all() or out.shape[0] % 64 or out.shape[1] % 64:
+        return None
+    close = 40 * case.tolerance * float(np.max(case.scale))
+    for mine in (lambda s: s % 2 == 0, lambda s: s % 2 == 1, lambda s: s < ceil_div(len(s), 2)):
+        part = _steps(mine)(case)
+        found, right = out - part, case.expected - part
+        if (np.abs(found - right) <= close).all():
+            return None
+        if (np.abs(np.sort(found, axis=None) - np.sort(right, axis=None)) <= close).all():
+            return (
+                "The sums of the other warpgroup are all added, but to other elements. What thread t stores of its register i "
+                "has to be added by the thread with the same t to its own register i."
+            )
+    return None
+
+
+def steps_by_groups(built, trace) -> list[str]:
+    """Are the steps shared, and does a warpgroup meet before its tiles are filled again?"""
+    return shared_steps(built, trace) or _group_meets(built, trace)
+
+
+STEPS_TAKEN, GROUP_WARPS = 3, 4  # at K = 192, by both warpgroups together; warps of one of them
+
+
+def _group_meets(built, trace) -> list[str]:
+    """At K = 192 warpgroup 0 has two steps and warpgroup 1 one. Counted is who comes to barriers that order its warps."""
+    meetings = sum(
+        row.warps
+        for row in trace.instructions
+        if row.opcode.startswith(("bar.", "barrier.sync", "mbarrier.arrive"))
+        and "expect_tx" not in row.opcode
+        and "warp" not in row.opcode
+    )
+    whole_block = 2 * 2 * GROUP_WARPS  # the barriers are ready; the sums have been written
+    if meetings < whole_block + GROUP_WARPS:
+        return [
+            "Nothing keeps thread 0 of a warpgroup from asking for the next tiles while another of its warps still multiplies "
+            "these. After wgmma_wait<0>() all four warps have to meet, as named_barrier(1 + group, 128) makes them."
+        ]
+    constants = dict(re.findall(r"mov\.[bus]32\s+(%\w+), (\d+);", built.ptx))
+    for row in trace.rows("bar.sync"):
+        operands = re.findall(r"%\w+|\b\d+\b", row.text.split(None, 1)[1])
+        number, threads = [constants.get(x, x) for x in (*operands, "", "")[:2]]
+        if number.isdigit() and threads == "128" and row.warps > (STEPS_TAKEN - 1) * GROUP_WARPS:
+            return [
+                f"Both warpgroups meet at barrier {number}, which lets go when any 128 threads have come: some of each. Each "
+                "warpgroup needs a barrier of its own number."
+            ]
+    return []
 
 
 def shared_steps(built, trace) -> list[str]:

@@ -16,7 +16,9 @@ from .addresses import shared_outputs, strides, untouched
 from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
 from .bounds import beyond_its_end
 from .cases import unwritten
-from .diagnose import NOTHING_ADDED, explained, findings, named
+from .compiler_words import explained as in_words
+from .counts import COUNTS
+from .diagnose import NOTHING_ADDED, explained, findings, named, stops_at_another_size
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
@@ -27,13 +29,18 @@ from .explain import (
     explain_hazards,
     explain_refusal,
     explain_uneven,
+    own_line,
     parameter_name,
     quote,
 )
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
+from .places import declared_shared, meeting
 from .race import race
+from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
 from .signature import differences
+from .terms import of_probe
+from .weak import between_blocks
 
 RIGHT, WRONG = "✓", "✗"
 
@@ -98,7 +105,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     try:
         built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
-        lines = (x for d in error.diagnostics for x in str(d).splitlines())
+        lines = (x for d in error.diagnostics for x in in_words(d, source).splitlines())
         return failed("does not compile", *lines)
     if exercise.name not in built.entries:
         return failed(
@@ -116,6 +123,8 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             return failed(*(beyond or _mistake(kernel, tries, cases[len(tries) :])), pictures=seen)
     if beyond := beyond_its_end(exercise, source, [tries[0].case, tries[-1].case]):
         return failed(*beyond)
+    if hidden := between_blocks(exercise, source, built, cases):
+        return failed(*hidden)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
     traces = {one.case.label: one.trace for one in tries}
@@ -127,6 +136,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             built, next(one.trace for one in tries if one.case.label == label)
         )
     if missed:
+        missed += stored_again(cases[0], tries[0].trace, source, exercise.name)
         return failed("right, but not at its goal", right, *missed, pictures=drawn)
 
     gpu = kernels.gpu()
@@ -181,8 +191,14 @@ def _measured(kernel: _Kernel, traces) -> tuple[list[str], list[str]]:
         told = f"{value:,} {goal.words} at {goal.case}; the goal is {goal.limit:,}"
         if value <= goal.limit:
             reached.append(told)
-        else:
-            missed += [told, *_worst_lines(traces[goal.case], goal, kernel.source, kernel.name)]
+            continue
+        trace = traces[goal.case]
+        missed += [told, *_worst_lines(trace, goal, kernel.source, kernel.name)]
+        if goal.metric == "shared_wavefronts" and _no_conflicts(trace):
+            missed.append(
+                "These accesses have no conflicts, so there are too many of them. The compiler makes one 16-byte read of four "
+                "neighbours where it can unroll the loops, which needs bounds that are constants."
+            )
     return reached, missed
 
 
@@ -202,13 +218,15 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if last.trace.uneven:
         return explain_uneven(last.trace, kernel.source, kernel.file)
     if last.trace.hazards:
-        said = explain_hazards(last.trace, kernel.source, kernel.file)
+        said = explain_hazards(last.trace, kernel.source, kernel.file, case=last.case)
         if last.trace.hazards[0].kind == "global-race" and not last.right:
             # Threads that share an output have mostly computed a wrong index.
             said += tuple(
                 _causes_in_addresses(kernel, [last.case, *later])
                 or what_if(kernel.built, kernel.name, last.case)
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
+            if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
+                said += (told,)
         elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
@@ -257,26 +275,103 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     said = explain_error(last.error, kernel.source, kernel.file)
     if causes := kernel.differences():
         return (*said, *causes)
+    if "shared memory" in str(last.error):
+        beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
+        if beyond:
+            return beyond
+    if causes := _reach(kernel, [last.case, *later]) or _fixed(kernel, tries):
+        return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
         if case.special:
-            return (
-                *said,
-                f"It is right at {whole[-1].case.label}; new at {case.label} is that {case.special}. "
-                "Which test keeps a thread from the accesses that it must not make there?",
-            )
+            return (*said, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
         return said
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
+    copied = getattr(last.error, "instruction", "").startswith("cp.async")
+    if (
+        not causes
+        and copied
+        and isinstance(last.error, errors.OutOfBounds)
+        and not _in_shared_memory(last)
+    ):
+        causes = [COPIED_BEYOND]
     if not causes and isinstance(last.error, errors.OutOfBounds):
-        causes = [
-            _place(last, kernel),
-            "It happens where every tile fits, so no guard is missing: look at the index itself.",
-        ]
+        if _in_shared_memory(last):
+            causes = [_beyond_shared(last, kernel)]
+        elif last.case.special:
+            causes = [_place(last, kernel), f"Here {last.case.special}. {_question(last, kernel)}"]
+        else:
+            causes = [
+                _place(last, kernel),
+                "It happens where every tile fits, so no guard is missing: look at the index itself, and at the loop that "
+                "counts it, which may make a turn too many.",
+            ]
     return (*said, *filter(None, causes))
+
+
+NO_ERROR = errors.OutOfBounds("no access left shared memory, but one may have left an array in it")
+
+
+def _right_before(one: Attempt, case) -> str:
+    return f"It is right at {one.case.label}; new at {case.label} is that {case.special}."
+
+
+def _in_shared_memory(last: Attempt) -> bool:
+    return isinstance(last.error, errors.OutOfBounds) and "shared memory has" in str(last.error)
+
+
+def _beyond_shared(last: Attempt, kernel: _Kernel) -> str:
+    """What an index beyond shared memory means, with the declarations of the arrays in its line."""
+    lines = (
+        n for n in [own_line(last.error.frames.get(last.error.ptx_line, ()), kernel.file)] if n
+    )
+    declared = declared_shared(kernel.source, next(lines, None))
+    sizes = f"Declared here: {', '.join(declared)}. " if declared else ""
+    return (
+        f"{sizes}Either the index is too large for the array (a loop that runs too far, a wrong row length, two indices in "
+        "the wrong order), or the array is declared too small."
+    )
+
+
+def _question(last: Attempt, kernel: _Kernel) -> str:
+    """What to look at, where a launch with new sizes leaves an array."""
+    if isinstance(last.error, errors.Misaligned):
+        return "Which test keeps a thread from a wide access where the address is no multiple of its width?"
+    if kernel.exercise.outside:
+        return kernel.exercise.outside
+    if _in_shared_memory(last):
+        return _beyond_shared(last, kernel)
+    return "Which test keeps a thread from the accesses that it must not make there?"
+
+
+COPIED_BEYOND = (
+    "The copy begins where there is no more tile: a loop that fetches ahead has nothing left to fetch in its last turns, and "
+    "the turns before it must not start more tiles than there are. Test the number of the tile before the copy."
+)
+
+
+def _fixed(kernel: _Kernel, tries: Sequence[Attempt]) -> list[str]:
+    """A size of a launch that is right, written into the kernel as a number."""
+    right = (one.case for one in tries[:-1] if one.right)
+    said = (fixed_sizes(case, kernel.source, kernel.exercise.skeleton) for case in right)
+    return next(filter(None, said), [])
+
+
+def _reach(kernel: _Kernel, cases) -> list[str]:
+    """A loop that goes on beyond the end of an array, from the first case that shows one."""
+    for case in cases:
+        columns = case.expected.shape[1] if case.product is not None else 32
+        flat = all(a.ndim == 1 for a in case.args if isinstance(a, np.ndarray))
+        if case.drawn or not (flat or case.product) or (columns % 16 and columns < 32):
+            continue  # nothing to tell, or a row's end is left as well, and looks like the end of its matrix
+        trace = in_ample_memory(kernel.built, kernel.name, case)
+        if trace is not None and (said := beyond_rows(case, trace, kernel.source, kernel.name)):
+            return said
+    return []
 
 
 def _place(last: Attempt, kernel: _Kernel) -> str:
@@ -308,24 +403,38 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     others = [attempt(kernel.built, kernel.name, case) for case in later]
     outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
-    said = findings(last.case, last.output, suspects, outputs)
+    fine = [one.case for one in (*tries, *others) if one.right]
+    said = findings(last.case, last.output, suspects, outputs, fine)
     unset = np.isnan(last.output.astype(float)).any()
     if unset and (causes := list(what_if(kernel.built, kernel.name, last.case))):
         return (headline, *causes)
-    if explained(said):
-        return (headline, *said)
-    if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
+    known = named(last.case, last.output, suspects, outputs, fine)
+    watch, decode = kernel.exercise.watch, kernel.exercise.decode
+    told = None if known else watch and watch(last.case, last.trace)
+    told = told or (None if known else decode and decode(last.case, last.output))
+    if told:
         return (headline, told)
+    if "holds what belongs" in said[-1] and (
+        rows := _causes_in_addresses(kernel, [last.case, *later])
+    ):
+        return (headline, *said, *rows)
+    if explained(said):
+        new = _new_here(tries) if "holds what belongs" in said[-1] else None
+        return (headline, *said, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
-        more = findings(case, output, suspects, outputs)
+        more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
         if more and explained(more):
             return (f"wrong at {case.label}", *more)
     causes = untouched(last.case, last.trace, kernel.source, kernel.name)
+    causes = causes or unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
+    causes = causes or stops_at_another_size(last.case, unwritten(last.output))
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
-    if not causes:
+    if not causes and (counted := _counted(kernel, [last.case, *later])):
+        return (headline, *said, counted)
+    if not causes and not unwritten(last.output).any():
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
         if one := next(stopped, None):
             return _outside(kernel, [*tries[:-1], one], ())
@@ -334,36 +443,85 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             for need in kernel.exercise.needs
             if not need.value(last.trace)
         ]
+    if not causes and not unset:
+        beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR)
+        if beyond:
+            return beyond
     if not causes and said[-1].endswith(NOTHING_ADDED):
         causes = [
             "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored."
         ]
     if not causes and unwritten(last.output).any():
         causes = [
-            "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict."
+            "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict "
+            "(does it compare the row with the number of rows, and the column with that of columns?)."
         ]
     new = _new_here(tries)
     return (headline, *said, *causes, *([new] if new else []))
 
 
+def _counted(kernel: _Kernel, cases) -> str | None:
+    """How often the terms of a sum are added, from the first case that can be asked."""
+    case = next((case for case in cases if case.probe is not None), None)
+    if case is None:
+        return None
+    return of_probe(lambda probe: attempt(kernel.built, kernel.name, probe), case)
+
+
 def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> list[str]:
     """The source lines that spend most of this metric, beyond what conflict-free addresses would take."""
     if goal.metric not in COLUMNS:
-        return []
+        return _lines_that_count(trace, goal, source, name, most)
     lines = trace.by_line(f"{name}.cu")
     least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
     excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
+    if not any(excess.values()):  # no line has conflicts: the accesses are too many
+        least, excess = None, {n: row[goal.metric] for n, row in lines.items()}
     said = []
-    for n in sorted(excess, key=lambda n: (-excess[n], n))[:most]:
-        if excess[n] <= 0:
+    for n in sorted(excess, key=lambda n: (-excess[n], -lines[n][goal.metric], n))[:most]:
+        if excess[n] <= 0 and said:
+            continue
+        if not lines[n][goal.metric]:
             continue
         spent = f"{lines[n][goal.metric]:,} {goal.words}"
         if least:
             spent += f", without conflicts {lines[n][least]:,}"
+            if excess[n] > 0 and (lanes := meeting(trace, n, name)):
+                spent += f": {lanes}"
+        elif goal.metric == "global_requests":
+            spent += _each_store_of(trace, n, name)
         elif goal.metric == "global_sectors":
             spent += f" in {lines[n]['global_requests']:,} requests"
         said += [quote(n, source, ".cu"), f"  {spent}"]
     return said
+
+
+def _no_conflicts(trace) -> bool:
+    return trace.total("shared_wavefronts") == trace.total("shared_wavefronts_ideal")
+
+
+def _each_store_of(trace, line: int, name: str) -> str:
+    """What would take fewer requests, where this line stores 4 bytes a thread."""
+    rows = [
+        row
+        for row in trace.rows("st")
+        if row.global_requests and row.threads and own_line(row.frames, f"{name}.cu") == line
+    ]
+    narrow = rows and {row.bytes // row.threads for row in rows} == {4}
+    return ", of 4 bytes a thread: a store of 16 (a float4) does the work of four" if narrow else ""
+
+
+def _lines_that_count(trace, goal: Goal, source: str, name: str, most: int) -> list[str]:
+    """The same of what is no column of the trace, such as the bytes that are read."""
+    spent: dict[int, int] = {}
+    for row in trace.instructions:
+        line = own_line(row.frames, f"{name}.cu")
+        if line is not None:
+            spent[line] = spent.get(line, 0) + COUNTS[goal.metric](row)
+    worst = sorted((n for n in spent if spent[n]), key=lambda n: (-spent[n], n))[:most]
+    return [
+        text for n in worst for text in (quote(n, source, ".cu"), f"  {spent[n]:,} {goal.words}")
+    ]
 
 
 def _count(n: int, what: str, plural: str) -> str:

@@ -35,6 +35,7 @@ from .explain import (
 )
 from .inflight import ahead
 from .judge import RIGHT, WRONG, folded
+from .signature import differences
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2
@@ -225,6 +226,9 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
     return LabReport(size, tuple(runs))
 
 
+PARAMETERS = "void {}(const half* A, const half* B, float* C, int M, int K, int N) {{"
+
+
 def _undefined(trace, text: str, name: str) -> list[str]:
     """What the lab's comparison cannot see: barriers that some threads skip, races, what was never written."""
     if trace.uneven:
@@ -274,7 +278,8 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
     done = attempt(built, entry, case)
     where = f"right where M, K and N are equal, but not at {case.label}"
     if isinstance(done.error, STOPPED):
-        return [where, *explain_error(done.error, text, built.name, kernel.name)]
+        said = [where, *explain_error(done.error, text, built.name, kernel.name)]
+        return said + _behind_the_error(kernel, built, entry, text, case)
     if done.error is not None:
         return [where, str(done.error)]
     if done.right:
@@ -282,6 +287,18 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
     trace = in_ample_memory(built, entry, case)
     causes = strides(case, trace, text, kernel.name) if trace is not None else []
     return [where, *(causes or findings(case, done.output, SUSPECTS))]
+
+
+def _behind_the_error(kernel: LabKernel, built, entry, text, case: Case) -> list[str]:
+    """Why a launch leaves an array: parameters in another order, a wrong row length, or else a loop that runs too far."""
+    if swapped := differences(text, PARAMETERS.format(kernel.name), kernel.name):
+        return swapped
+    trace = in_ample_memory(built, entry, case)
+    causes = strides(case, trace, text, kernel.name) if trace is not None else []
+    return causes or [
+        "All sizes are multiples of the tiles, so no guard is missing. Look at the index itself (which size is the length of a "
+        "row?), and at the loop that it counts: does it make a turn too many, or fetch a tile that is not there?"
+    ]
 
 
 def _technique(kernel: LabKernel, trace, size: int) -> list[str]:
@@ -331,7 +348,10 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
         try:
             trace = try_launch(built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes)
         except STOPPED as error:
-            return LabRun(kernel, stopped=explain_error(error, text, built.name, kernel.name))
+            said = explain_error(error, text, built.name, kernel.name)
+            if isinstance(error, errors.OutOfBounds) and M == N == K:
+                said += tuple(_behind_the_error(kernel, built, entry, text, _case(A, B, kernel)))
+            return LabRun(kernel, stopped=said)
         except (ValueError, TypeError) as error:
             return LabRun(kernel, stopped=explain_refusal(error, kernel.threads[0]))
         except errors.Unsupported as error:

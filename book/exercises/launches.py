@@ -197,7 +197,14 @@ def epilogues(rng):
         ((1, 2, 3), (2.0, 0.0)),
         (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
     )
-    return tuple(product(rng, size, (32, 32), (256,), scalars=scalars) for size, scalars in tried)
+    made = []
+    for size, scalars in tried:
+        case = product(rng, size, (32, 32), (256,), scalars=scalars)
+        if size[1] % 4:
+            rows = f"N={size[1]} is no multiple of 4, so rows of C begin at addresses that are no multiple of 16"
+            case = replace(case, special=f"{rows}, and a thread may have fewer than four columns")
+        made.append(case)
+    return tuple(made)
 
 
 def gelu(x):
@@ -263,5 +270,44 @@ def tile_stride(operand):
         corner = rows // 16 * 16 * X.shape[1] + cols // 16 * 16
         read = X.ravel()[corner + rows % 16 * 16 + cols % 16]
         return read @ p.B if operand == "A" else p.A @ read
+
+    return guess
+
+
+def turned_order(case):
+    m, n = case.expected.shape
+    return np.ascontiguousarray(case.expected.T).reshape(m, n)
+
+
+def first_tile_astray(case, out) -> str | None:
+    """The first block that visits another tile than it should."""
+    visits = {int(block): tuple(map(int, at)) for at, block in np.ndenumerate(out)}
+    for block in range(out.size):
+        right = tuple(int(i) for i in np.argwhere(case.expected == block)[0])
+        if block in visits and visits[block] != right:
+            return (
+                f"Block {block} visits tile {visits[block]} of {out.shape[0]} x {out.shape[1]}, and should visit tile {right}: "
+                "in each band, m counts up first, and then n."
+            )
+    return None
+
+
+def four_rows_in_one(case):
+    """The output of `coarsen` where a thread adds its four outputs up in the first of its sums."""
+    p = case.product
+    rows = np.pad(p.C, ((0, -len(p.C) % 32), (0, 0))).reshape(-1, 4, 8, p.C.shape[1])
+    sums = np.zeros_like(rows)
+    sums[:, 0] = rows.sum(1)
+    return sums.reshape(-1, p.C.shape[1])[: len(p.C)]
+
+
+def some_of_four(places):
+    """The scaled matrix where only some elements of each float4 are multiplied, in rows that float4s fit."""
+
+    def guess(case):
+        X, N = case.args[0], case.expected.shape[1]
+        if N % 4:
+            return case.expected.astype(X.dtype)
+        return np.where(np.isin(np.arange(N) % 4, places), case.expected, X)
 
     return guess

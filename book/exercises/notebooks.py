@@ -20,13 +20,17 @@ INTRODUCTIONS = {
     "More work per thread": "Fewer, wider accesses, each of them used more than once.",
     "Copies that do not wait": "`cp.async`: what a wait promises, what it does not, and how to stay ahead of it.",
     "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
-    "Bank conflicts and swizzles": "The same data, the same instructions, in places where nobody meets.",
-    "Everything at once": "What a kernel needs beside its inner loop, and one kernel that is all yours.",
-    "Sums across threads": "Values that several threads or blocks add: shuffles, reductions, atomics, and the digits of a sum.",
+    "Bank conflicts and swizzles": "Where data lies in shared memory decides whether the lanes of a warp are served together or "
+    "one after another. These exercises move data to better places, by padding and by swizzles.",
+    "Everything at once": "What a kernel needs besides its inner loop: guards at the edges and an order of its tiles. And one "
+    "kernel that you make as fast as you can.",
+    "Sums across threads": "How threads and blocks add up values together: shuffles, reductions, atomic additions, and how "
+    "many digits of a sum are kept.",
     "The capstone": "One kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline along K.",
     "Hopper": "Tensor maps, descriptors, barriers that count bytes, fences, roles, and K split between warpgroups. "
     "The emulator runs all of it. A GPU tries your kernel too if it is of compute capability 9.0.",
 }
+PROPER = ("Hopper",)  # a name, which keeps its capital
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.cells import answers\nfrom book.exercises import check, twins"
 TWIN = "Without a kernel, and in this page, you can answer this:"
@@ -94,7 +98,7 @@ def notebook(part: str):
     made = new_notebook()
     made.cells = [
         new_markdown_cell(
-            f"# Exercises: {part[0].lower() + part[1:]}\n\n{INTRODUCTIONS[part]}\n\n{HOW}"
+            f"# Exercises: {part if part in PROPER else part[0].lower() + part[1:]}\n\n{INTRODUCTIONS[part]}\n\n{HOW}"
         ),
         new_code_cell(LOAD),
     ]

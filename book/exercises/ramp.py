@@ -8,6 +8,7 @@ import numpy as np
 
 from .answers import a_element
 from .cases import ceil_div, poisoned, product
+from .diagnose import where
 from .exercise import Case
 
 EPSILON = 2.0**-23
@@ -36,10 +37,16 @@ AXPY_SUSPECTS = {
         case.args[3] + case.args[0] + case.args[1]
     ),
     "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
-    "Nothing is changed: y is what it was": lambda case: case.args[1].astype(float),
+    "Nothing is changed: y is what it was. Which threads does the test let through": lambda case: (
+        case.args[1].astype(float)
+    ),
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (
         np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
     ),
+    "x and y are the wrong way round: y is multiplied by a": lambda case: (
+        case.args[3] * case.args[1] + case.args[0]
+    ),
+    "The old y is added twice": lambda case: case.args[3] * case.args[0] + 2 * case.args[1],
     "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
     "a * x is subtracted from y, not added to it": lambda case: (
         case.args[1] - case.args[3] * case.args[0]
@@ -83,7 +90,29 @@ def _one_row(change):
     return lambda case: change(case.args[0].astype(float))
 
 
+def kept(case: Case, output) -> str | None:
+    """Of y = a * x + y: the elements that still are what they were, where the others are right."""
+    old = case.args[1]
+    same = output == old
+    close = np.abs(output - case.expected) <= 20 * case.tolerance * case.scale
+    if not same.any() or not (same | close).all():
+        return None
+    return (
+        f"{where(same).capitalize()} not changed: no thread has them as its i, or the test keeps their thread from the work. "
+        "The others are right."
+    )
+
+
 ROW_SUSPECTS = {
+    "A tile of 16 columns is left out, the last one: the loop makes a turn too few": _one_row(
+        lambda x: x[:, : (x.shape[1] - 1) // 16 * 16].sum(1)
+    ),
+    "Only the first M columns are summed: M and K are the wrong way round": _one_row(
+        lambda x: x[:, : len(x)].sum(1)
+    ),
+    "What stands in the tile beyond the last column of X is not 0, and is summed too": _one_row(
+        lambda x: x.sum(1) + -x.shape[1] % 16
+    ),
     "Only the first 16 columns are summed": _one_row(lambda x: x[:, :16].sum(1)),
     "The last K % 16 columns are left out": _one_row(
         lambda x: x[:, : x.shape[1] // 16 * 16].sum(1)
@@ -105,6 +134,7 @@ ROW_SUSPECTS = {
     ),
     "Of every 2 columns only the first is summed": _one_row(lambda x: x[:, ::2].sum(1)),
     "The sign is wrong": _one_row(lambda x: -x.sum(1)),
+    "The first column of each tile is summed 16 times": _one_row(lambda x: 16 * x[:, ::16].sum(1)),
     "Only the first column of each tile is summed": _one_row(lambda x: x[:, ::16].sum(1)),
     "The first tile is summed in every turn": _one_row(
         lambda x: x[:, :16].sum(1) * ceil_div(x.shape[1], 16)
@@ -130,11 +160,21 @@ def pieces(size: int, block: int, counts=(512, 1000, 31, 257)):
                     (ceil_div(n, block),), (block,), tolerance=(size + 4) * EPSILON,
                     scale=np.add.reduceat(np.abs(wide), starts),
                     special=f"n={n} is no multiple of {size}" if n % size else "",
+                    probe=lambda: _one_value_a_piece(size, block),
                 )
             )  # fmt: skip
         return tuple(made)
 
     return cases
+
+
+def _one_value_a_piece(size: int, block: int) -> Case:
+    """Piece i holds a 1 at place i and zeros elsewhere: its sum is how often place i is counted."""
+    x = np.eye(size, dtype=np.float32).reshape(-1)
+    return Case(
+        "one value a piece", (x, poisoned((size,)), np.int32(x.size)), 1, np.ones(size),
+        (ceil_div(x.size, block),), (block,),
+    )  # fmt: skip
 
 
 def _of_pieces(size: int, pick):
@@ -165,17 +205,33 @@ def piece_suspects(size: int) -> dict:
         "Every step adds the thread's own value once more: the values of higher lanes never come down"
     ] = _of_pieces(size, lambda t: np.where(t == 0, size, 0))
     found[
-        "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`)"
+        "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`), or what is stored "
+        "is not the place where the sum stands"
     ] = _of_pieces(size, lambda t: t == size - 1)
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
         size, lambda t: [_choose(len(steps), int(i)) for i in t]
     )
+    found[
+        "The distance goes down by 1 in each step, so values are added many times: it has to halve"
+    ] = _of_pieces(size, lambda t: _by_steps(size, range(size // 2, 0, -1)))
+    found[
+        f"Thread {size - 1} stores its sum: by these steps the sum of all arrives at thread 0"
+    ] = _of_pieces(size, lambda t: np.where(t == size - 1, size, 0))
     found[f"The distance stays {size // 2} in every step"] = _of_pieces(
         size, lambda t: np.where(t == 0, 1, np.where(t == size // 2, len(steps), 0))
     )
     return found
+
+
+def _by_steps(size: int, distances) -> np.ndarray:
+    """How often lane 0 counts each value if each lane adds what the lane so far up has; the last lanes add their own."""
+    held = np.eye(size)
+    for distance in distances:
+        from_ = np.arange(size) + distance
+        held = held + held[np.where(from_ < size, from_, np.arange(size))]
+    return held[0]
 
 
 def _choose(n: int, k: int) -> int:
@@ -185,31 +241,53 @@ def _choose(n: int, k: int) -> int:
 
 
 def slices_of_k(rng) -> tuple[Case, ...]:
-    """Products that add to a C of zeros, with four blocks along z for each tile."""
+    """Products that add to a C of zeros, with four blocks along z for each tile; at last another number of them."""
     sizes = (
         (32, 48, 64), (33, 17, 41), (16, 16, 3), tuple(map(int, rng.integers((1, 1, 1), (60, 60, 90)))),
     )  # fmt: skip
     cases = []
-    for size in sizes:
+    for size, slices in zip(sizes, (4, 4, 4, int(rng.choice([2, 3, 5]))), strict=True):
         case = product(rng, size, (16, 16), (16, 16))
         args = list(case.args)
         args[2] = np.zeros_like(args[2])
         special = case.special or (
-            "there are fewer terms than blocks along z" if size[2] < 4 else ""
+            "there are fewer terms than blocks along z" if size[2] < slices else ""
         )
-        cases.append(replace(case, args=tuple(args), grid=(*case.grid, 4), special=special))
+        if slices != 4:
+            special = f"gridDim.z is {slices}, not 4"
+        label = f"{case.label}, gridDim.z={slices}" if slices != 4 else case.label
+        cases.append(
+            replace(case, label=label, args=tuple(args), grid=(*case.grid, slices), special=special)
+        )
     return tuple(cases)
+
+
+def _of_slices(how_often):
+    """A suspect from how often each term of K is added: how_often(k, slices) gives the weights."""
+
+    def guess(case):
+        A, B = case.product.A, case.product.B
+        return A * how_often(np.arange(A.shape[1]), case.grid[2]) @ B
+
+    return guess
 
 
 SLICE_SUSPECTS = {
     **{
-        f"Only the terms of blockIdx.z = {z} arrive": (
-            lambda case, z=z: case.product.A[:, z::4] @ case.product.B[z::4]
-        )
+        f"Only the terms of blockIdx.z = {z} arrive": _of_slices(lambda k, n, z=z: k % n == z)
         for z in range(4)
     },
-    "Every block along z sums all of K, so everything is added four times": lambda case: (
-        4 * case.expected
+    "Every block along z sums all of K, so everything is added gridDim.z times": _of_slices(
+        lambda k, n: n + 0 * k
+    ),
+    "The step along K is 4, where it should be gridDim.z": _of_slices(
+        lambda k, n: sum(((k - z) % 4 == 0) & (k >= z) for z in range(n))
+    ),
+    "Every block along z begins at term 0, so all of them add the same terms": _of_slices(
+        lambda k, n: np.where(k % n == 0, n, 0)
+    ),
+    "Every block along z begins at term 0 in steps of 4, so all of them add the same terms": _of_slices(
+        lambda k, n: np.where(k % 4 == 0, n, 0)
     ),
 }
 
@@ -239,6 +317,21 @@ REVERSAL_SUSPECTS = {
 }
 
 
+def left_in_place(case, out) -> str | None:
+    """Which elements of an array that should be reversed are what they were."""
+    n = np.arange(len(out))
+    stayed = (out == case.args[0]) & (2 * n != len(out) - 1)
+    if (stayed != stayed[::-1]).any():
+        return None
+    if not stayed.any() or stayed.all() or (out != case.expected)[~stayed].any():
+        return None
+    first = int(np.flatnonzero(stayed)[0])
+    return (
+        f"{int(stayed.sum())} of {len(out)} elements are what they were: x[{first}] and x[{len(out) - 1 - first}] are a pair "
+        "that no thread swaps, or that is swapped twice."
+    )
+
+
 def dot_products(rng) -> tuple[Case, ...]:
     """Row-wise dot products of halves, to the accuracy of a float sum."""
     sizes = (64, 256), (70, 1000), (3, 5), tuple(map(int, rng.integers((1, 100), (130, 600))))
@@ -250,10 +343,18 @@ def dot_products(rng) -> tuple[Case, ...]:
             Case(
                 f"M={M}, K={K}", (A, B, poisoned((M,)), np.int32(M), np.int32(K)), 2, wide.sum(1),
                 (ceil_div(M, 64),), (64,), tolerance=3 * K**0.5 * EPSILON, scale=wide.sum(1),
-                special="" if M % 64 == 0 else f"M={M} is no multiple of 64",
+                special="" if M % 64 == 0 else f"M={M} is no multiple of 64, and K is {K}, not 256",
+                probe=_one_term_a_row,
             )
         )  # fmt: skip
     return tuple(cases)
+
+
+def _one_term_a_row() -> Case:
+    """Row k of A holds a 1 at place k and zeros elsewhere, B holds ones: the sum is how often term k is counted."""
+    A, B = np.eye(64, dtype=np.float16), np.ones((64, 64), np.float16)
+    args = (A, B, poisoned((64,)), np.int32(64), np.int32(64))
+    return Case("one term a row", args, 2, np.ones(64), (1,), (64,))
 
 
 def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
@@ -276,7 +377,26 @@ def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
     return guess
 
 
+def _down_a_column(number: int):
+    """The sums if one operand is read at k * M + row."""
+
+    def guess(case):
+        A, B = (x.astype(float) for x in case.args[:2])
+        turned = case.args[number].astype(float).reshape(A.shape[::-1]).T
+        return (turned * B if number == 0 else A * turned).sum(1)
+
+    return guess
+
+
 PRECISION_SUSPECTS = {
+    "A and B are added, not multiplied": lambda case: (
+        case.args[0].astype(float) + case.args[1].astype(float)
+    ).sum(1),
+    "The sum of A is multiplied with the sum of B: each pair has to be multiplied before it is added": lambda case: (
+        case.args[0].astype(float).sum(1) * case.args[1].astype(float).sum(1)
+    ),
+    "A is read at k * M + row, as if it were stored column by column": _down_a_column(0),
+    "B is read at k * M + row, as if it were stored column by column": _down_a_column(1),
     "Products and sums are both rounded to half: 11 significant bits": _in_half(True, True),
     "The sum is kept in half (fused multiply-add): each step rounds it to 11 significant bits": (
         _in_half(False, True, fused=True)
@@ -328,6 +448,11 @@ def _in_tf32(*pairs, cut=False, low=None):
             parts |= {name: high.astype(float), name.upper(): rest.astype(float)}
         turned = np.arange(len(parts["b"])) ^ 4  # a lane's two registers of B, the other way round
         parts |= {"x": parts["b"][turned], "X": parts["B"][turned]}
+        second = (np.arange(len(turned)) & 4 > 0)[
+            :, None
+        ]  # the rows of a lane's second register of B
+        parts |= {"m": np.where(second, parts["B"], parts["b"])}
+        parts |= {"n": np.where(second, parts["b"], parts["B"])}
         first = np.arange(len(turned)) & ~4  # the first register for both
         parts |= {"p": parts["b"][first], "P": parts["B"][first]}
         return sum(parts[a] @ parts[b] for a, b in pairs)
@@ -350,6 +475,11 @@ TF32_SUSPECTS = {
     "b_low[0] is given twice: b_low[1] is the register of rows 4 to 7": _in_tf32("ab", "Ab", "aP"),
     "b[0] is given twice: b[1] is the register of rows 4 to 7": _in_tf32("ap", "Ap", "aB"),
     "low is x itself, rounded, and not what high loses: everything is added three times": _in_tf32("ab", "ab", "ab"),
+    "One product takes b[0] with b_low[1]: both registers have to be of the same part of B": _in_tf32("ab", "Ab", "am"),
+    "One product takes b_low[0] with b[1]: both registers have to be of the same part of B": _in_tf32("ab", "Ab", "an"),
+    "low is x minus the bits of high taken as a whole number: __uint_as_float(high) gives the number that they stand for": (
+        _in_tf32("ab", "Ab", "aB", low=lambda x, high: x - high.view(np.uint32).astype(np.float32))
+    ),
     "low has the wrong sign. It should be x - high": _in_tf32("ab", "Ab", "aB", low=lambda x, high: high - x),
     "high is x, not rounded. mma ignores the 13 low bits, and low, which should hold them, is 0": _in_tf32("ab", cut=True),
     "acc[1] and acc[2] are stored at the other's place: acc[2] is eight rows down, acc[1] the next column": (
@@ -508,3 +638,32 @@ B_SUSPECTS = {
     ),
     "Only columns 0-7 of C are summed": lambda case: np.where(np.arange(16) < 8, case.expected, 0),
 }  # fmt: skip
+
+
+def products_of_blocks(case, out) -> str | None:
+    """Which 8 x 8 blocks of B each half of C is made with, for the four groups of 8 terms, where one is not the right one."""
+    if not out.any():
+        return None
+    A, B = case.product.A, case.product.B
+    blocks = [B[8 * i : 8 * i + 8, 8 * j : 8 * j + 8] for i in range(4) for j in range(2)]
+    for half in range(2):
+        terms = [(A[:, 8 * k : 8 * k + 8] @ b).reshape(-1) for k in range(4) for b in blocks]
+        held = out[:, 8 * half : 8 * half + 8].reshape(-1)
+        weights, *_ = np.linalg.lstsq(np.array(terms).T, held, rcond=None)
+        whole = np.round(weights)
+        if not np.isfinite(held).all() or np.abs(weights - whole).max() > 0.05:
+            return None
+        for k in range(4):
+            used = [(i, int(n)) for i, n in enumerate(whole[8 * k : 8 * k + 8]) if n]
+            if used != [(2 * k + half, 1)]:
+                place = f"In columns {8 * half}-{8 * half + 7} of C, terms {8 * k}-{8 * k + 7} of A"
+                should = f"terms {8 * k}-{8 * k + 7} of B's columns {8 * half}-{8 * half + 7}"
+                met = " and with ".join(
+                    f"terms {8 * (i // 2)}-{8 * (i // 2) + 7} of B's columns {8 * (i % 2)}-{8 * (i % 2) + 7}"
+                    + (f" ({n} times)" if n != 1 else "")
+                    for i, n in used
+                )
+                if not used:
+                    return f"{place} are missing. They should be multiplied with {should}, once."
+                return f"{place} are multiplied with {met}. It should be {should}, once."
+    return None

@@ -107,10 +107,58 @@ def _stale_last(t):
     return change
 
 
+def _stale_tail(t):
+    """Beyond K the one tile in shared memory still holds what the turn before left there, in both operands."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K < t or not K % t:
+            return None
+        whole = K - K % t
+        return _keep_k(p, np.r_[:K, whole - t + K % t : whole])
+
+    return change
+
+
+def _row_of_column(t):
+    """Each output takes, in its tile, the row of A whose number is its column's."""
+
+    def change(p):
+        rows, columns = np.indices((len(p.A), p.B.shape[1]))
+        A = np.vstack([p.A, np.zeros((t, p.A.shape[1]))])
+        sums = np.einsum("ijk,kj->ij", A[rows // t * t + columns % t], p.B)
+        return p.alpha * sums + p.beta * p.old
+
+    return change
+
+
 def _b_one_tile_late(t):
     def change(p):
         K = p.A.shape[1]
         return _with(p, p.A[:, t:], p.B[: K - t]) if t < K else None
+
+    return change
+
+
+def _one_stays(operand: str, t: int):
+    """One operand's tile is fetched anew in each step, the other's is always the first one."""
+
+    def change(p):
+        K = p.A.shape[1]
+        if K % t or t == K:
+            return None
+        first = np.arange(K) % t
+        return _with(p, A=p.A[:, first]) if operand == "A" else _with(p, B=p.B[first])
+
+    return change
+
+
+def _one_ahead(t: int):
+    """In each tile of K, term k of A meets term k - 1 of B, and the first one the last."""
+
+    def change(p):
+        k = np.arange(p.A.shape[1])
+        return _with(p, A=p.A[:, k // t * t + (k + 1) % t]) if len(k) % t == 0 else None
 
     return change
 
@@ -216,8 +264,23 @@ SUSPECTS = [
                 p.A.sum(1)[:, None] + p.B.sum(0)[None] if not p.beta and p.alpha == 1 else None
             ),
         ),
+        *(
+            (
+                f"In each {t} terms along K, A's are one term ahead of B's",
+                _one_ahead(t),
+            )
+            for t in TILES
+        ),
         ("The last term along K is missing", lambda p: _keep_k(p, slice(0, -1))),
         ("The first term along K is missing", lambda p: _keep_k(p, slice(1, None))),
+        *(
+            (
+                f"In each {t}x{t} tile the row of A is that of the output's column: tx stands where ty must",
+                _row_of_column(t),
+            )
+            for t in (16, 32)
+        ),
+        ("Only the first 64 terms of K are summed: the loop must end at K", _only_first(64)),
         *((f"The tail of K is missing: its last K % {t} terms", _drop_tail(t)) for t in TILES),
         *((f"The last tile of K ({t} terms) is missing", _drop_last(t)) for t in TILES),
         *((f"The first tile of K ({t} terms) is missing", _drop_first(t)) for t in TILES),
@@ -231,6 +294,18 @@ SUSPECTS = [
             for t in TILES
         ),
         *((f"A is one tile of K ({t} terms) ahead of B", _b_one_tile_late(t)) for t in TILES),
+        *(
+            (
+                f"{moving} moves on along K, and {staying} stays at its first tile ({t} terms)",
+                _one_stays(staying, t),
+            )
+            for t in TILES
+            for staying, moving in ("AB", "BA")
+        ),
+        (
+            "Both operands are taken from A: the product is that of A and its own transpose",
+            lambda p: _with(p, B=p.A.T) if p.A.shape[0] == p.B.shape[1] else None,
+        ),
         (
             "Everything is added twice",
             lambda p: 2 * p.A @ p.B * p.alpha + p.beta * p.old,
@@ -258,6 +333,14 @@ SUSPECTS = [
             lambda p: _with(p, _unblocks(_blocks(p.A, 16).swapaxes(2, 3))),
         ),
         (
+            "Each 16x16 tile of A and each of B is transposed: col_major where the tiles lie row by row",
+            lambda p: _with(
+                p,
+                _unblocks(_blocks(p.A, 16).swapaxes(2, 3)),
+                _unblocks(_blocks(p.B, 16).swapaxes(2, 3)),
+            ),
+        ),
+        (
             "Each 16x16 tile of B is transposed: col_major where the tile lies row by row",
             lambda p: _with(p, B=_unblocks(_blocks(p.B, 16).swapaxes(2, 3))),
         ),
@@ -265,6 +348,14 @@ SUSPECTS = [
             (
                 f"The last tile of K ({t} terms) is not fetched: the tile two before it, left in the buffer, is used again",
                 _stale_last(t),
+            )
+            for t in TILES
+        ),
+        *(
+            (
+                f"Beyond the end of K the tiles keep what the turn before left there ({t} terms a tile): a thread with nothing "
+                "to load must store a 0",
+                _stale_tail(t),
             )
             for t in TILES
         ),
@@ -307,7 +398,7 @@ SUSPECTS = [
         ),
         *(
             (
-                f"Of every {2 * t} terms along K only the first {t} are summed",
+                f"Of every {2 * t} terms along K only the first{f' {t} are' if t > 1 else ' is'} summed",
                 _every_other(t),
             )
             for t in (1, 2, *TILES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,7 +76,8 @@ class Row:
     same with its call sites, innermost first. warps: executions by a warp; threads: by a thread whose
     guard held. shared_wavefronts, shared_wavefronts_ideal: passes of shared memory, and what
     conflict-free addresses would take. global_requests: warps that asked global memory for anything;
-    global_sectors: 32-byte segments they touched. bytes: moved by all threads.
+    global_sectors: 32-byte segments they touched. bytes: moved by all threads. copies_ahead: of a read of
+    shared memory, how often it was executed while so many groups of cp.async were on their way.
     machine_size: where ptxas merged this load from shared memory with others (`merged=` in `Module.launch`), the
     bytes a lane of the machine's load, or 0 for a load that another one brings; else None.
     """
@@ -94,6 +95,7 @@ class Row:
     global_sectors: int = 0
     bytes: int = 0
     samples: list[Sample] = field(default_factory=list, repr=False)
+    copies_ahead: Counter = field(default_factory=Counter, repr=False)
     room: int = field(default=0, repr=False)  # warps that may still be sampled
     machine_size: int | None = None
     merged_wavefronts: int = field(default=0, repr=False)

@@ -140,6 +140,8 @@ class Chunk:
     ) -> None:
         """Adds one execution's shared wavefronts and bytes to the instruction's row, and samples it."""
         row = self.rows[ins.index]
+        if kind != "store" and "copies" in self.states and not kind.startswith("cp.async"):
+            row.copies_ahead[self.states["copies"].under_way()] += 1
         if self.counting:
             cost = self._known_shared_cost(address, mask, width, kind, matrices, sources)
             row.shared_wavefronts += cost[0]

@@ -89,6 +89,17 @@ class Copies:
         if m.sanitizer is not None:
             m.sanitizer.land(copy.address, lanes, copy.width, copy.ticket)
 
+    def under_way(self) -> int:
+        """The most groups with copies that have not landed, over the threads; one that is not committed counts too."""
+        if all(isinstance(copy.group, int) for copy in self.pending):
+            return len({copy.group for copy in self.pending})
+        found, last = 0, -1
+        for copy in self.pending:  # the numbers of a thread's groups never fall
+            lanes = True if copy.lanes is None else copy.lanes
+            new = lanes & (copy.group != np.asarray(last))
+            found, last = found + new, np.where(lanes, copy.group, last)
+        return int(np.max(found))
+
     def sweep(self) -> None:
         self.pending = [c for c in self.pending if c.lanes is None or np.any(c.lanes)]
 

@@ -1,5 +1,5 @@
 // Each block reverses its 512 floats, tile by tile of 128, through two shared
-// buffers that cp.async fills ahead of time. It has three races.
+// buffers that cp.async fills ahead of time.
 #include "ptx.cuh"
 
 extern "C" __global__ void mend_pipeline(const float* in, float* out) {
@@ -21,8 +21,8 @@ extern "C" __global__ void mend_pipeline(const float* in, float* out) {
         __syncthreads();  // ... everyone's have; the other buffer has been read
         if (tile + 1 < 4) fetch(tile + 1);
 #else
-        // Your turn: mend it. No copy may be read before it has landed for
-        // every thread, none overwritten before it is read.
+        // Your turn: mend the three races. A tile may be read only when it has
+        // landed for every thread, and overwritten only when all have read it.
         if (tile + 1 < 4) fetch(tile + 1);
         cp_async_wait<1>();
 #endif

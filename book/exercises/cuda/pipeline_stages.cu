@@ -11,7 +11,7 @@ extern "C" __global__ void pipeline_stages(const float* X, float* y, int K) {
     const int tiles = K / COLS;
     X += blockIdx.x * ROWS * K;
 
-    // Start the copy of a tile: four threads a row, 16 bytes each.
+    // Start the copy of a tile: four threads per row, 16 bytes each.
     auto fetch = [&](int tile) {
         for (int i = thread; i < ROWS * 4; i += 64)
             cp_async<16>(shared_address(
@@ -36,8 +36,8 @@ extern "C" __global__ void pipeline_stages(const float* X, float* y, int K) {
             sum += buffer[tile % STAGES][thread * PITCH + k];
     }
 #else
-    // Your turn: keep STAGES - 1 copies in flight ahead of the tile in use.
-    // This version has one stage, and waits.
+    // Your turn: keep the copies of STAGES - 1 tiles in flight. This version
+    // fetches a tile, waits for it, and only then sums it.
     for (int tile = 0; tile < tiles; ++tile) {
         fetch(tile);
         cp_async_commit();

@@ -28,14 +28,18 @@ extern "C" __global__ void __launch_bounds__(128)
     barrier_wait(landed, 0);
 
     float acc[8][4] = {};
-    auto each_element = [&](auto what) {  // what(sum, its element of C)
+    auto pass = [&](bool to_c) {  // the sums to C, or C's elements to the sums
         const int lane = threadIdx.x % 32;
         for (int j = 0; j < 8; ++j)
             for (int i = 0; i < 4; ++i) {
                 const int r =
                     row + threadIdx.x / 32 * 16 + lane / 4 + i / 2 * 8;
                 const int c = col + 8 * j + lane % 4 * 2 + i % 2;
-                if (r < M && c < N) what(acc[j][i], C[r * N + c]);
+                if (r >= M || c >= N) continue;
+                if (to_c)
+                    C[r * N + c] = acc[j][i];
+                else
+                    acc[j][i] = C[r * N + c];
             }
     };
 
@@ -47,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
     __syncthreads();
 
-    each_element([&](float& sum, float& c) { sum = c; });
+    pass(false);
 #ifdef SOLUTION
     wgmma_fence();
 #endif
@@ -59,5 +63,5 @@ extern "C" __global__ void __launch_bounds__(128)
     wgmma_wait<0>();
 #endif
 
-    each_element([&](float& sum, float& c) { c = sum; });
+    pass(true);
 }

@@ -10,7 +10,7 @@ extern "C" __global__ void two_stages(const float* X, float* y, int K) {
     const int tiles = K / COLS;
     X += blockIdx.x * ROWS * K;
 
-    // Start the copy of a tile into buffer tile % 2: four threads a row.
+    // Start the copy of a tile into buffer tile % 2: four threads per row.
     auto fetch = [&](int tile) {
         for (int i = thread; i < ROWS * 4; i += 64)
             cp_async<16>(

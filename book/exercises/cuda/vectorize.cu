@@ -15,8 +15,8 @@ extern "C" __global__ void vectorize(const float* X, float* Y, int M, int N,
         for (int i = threadIdx.x; i < N; i += blockDim.x) y[i] = alpha * x[i];
     }
 #else
-    // Your turn: move 16 bytes an access (float4) wherever every row begins at
-    // a multiple of 16 bytes.
+    // Your turn: move 16 bytes per access (a float4) where every row begins at a
+    // multiple of 16 bytes.
     for (int i = threadIdx.x; i < N; i += blockDim.x) y[i] = alpha * x[i];
 #endif
 }

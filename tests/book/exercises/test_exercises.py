@@ -48,7 +48,7 @@ MISTAKES = {
             "must never have the same row and the same column",
         ),
         "output written transposed": ([("C[row * N + col] = sum", "C[col * M + row] = sum")], "transposed"),
-        "guard the wrong way round": ([("row < M && col < N", "row < N && col < M")], "out of bounds"),
+        "guard the wrong way round": ([("row < M && col < N", "row < N && col < M")], "64 is M: is a column compared with M where N must stand"),
         "last term forgotten": ([("k < K; ++k", "k < K - 1; ++k")], "last term along K is missing"),
         "no semicolon": ([("sum = 0.0f;", "sum = 0.0f")], 'expected a ";"'),
     },
@@ -69,7 +69,7 @@ MISTAKES = {
     "coarsen": {
         "sums side by side, stores too": ([("As[ty + 8 * i][k]", "As[ty * TM + i][k]")], "holds what belongs in row 4"),
         "no guard on the store": ([("if (row < M && col < N) C", "if (col < N) C")], "out of bounds"),
-        "only half the steps": ([("k < TILE; ++k", "k < TILE; k += 2")], "Of every 2 terms along K only the first 1"),
+        "only half the steps": ([("k < TILE; ++k", "k < TILE; k += 2")], "Of every 2 terms along K only the first is summed"),
         "Bs read again for each output": (
             [("sum[i] += As[ty + 8 * i][k] * b", "sum[i] += As[ty + 8 * i][k] * *(volatile float*)&Bs[k][tx]")],
             "shared-memory wavefronts",
@@ -149,7 +149,7 @@ MISTAKES = {
     "swizzle_rows": {
         "every row its own": ([("chunk ^ row / 2 % 4", "chunk ^ row % 4")], "the goal is 32"),
         "out of the row": ([("chunk ^ row / 2 % 4", "chunk ^ row / 2")], "out of bounds"),
-        "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "writes where another thread has just written"),
+        "two chunks in one place": ([("chunk ^ row / 2 % 4", "chunk | row / 2 % 4")], "so one of two values is lost"),
         "on one side only": ([("tile + lane * 32 + 8 * place(lane, chunk)", "tile + lane * 32 + 8 * chunk")], "holds what belongs at"),
     },
     "transpose_tile": {

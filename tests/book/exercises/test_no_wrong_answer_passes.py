@@ -98,7 +98,7 @@ OTHERWISE = {
     ("pipeline_stages", "one stage, and empty groups for the others"): (
         PIPELINE.format(turn="for (int i = thread; i < 256; i += 64) cp_async<16>(shared_address(&buffer[tile % 4][i / 4 * 20 + i % 4 * 4]), X + i / 4 * K + tile * 16 + i % 4 * 4); "
                         "cp_async_commit(); cp_async_commit(); cp_async_commit(); cp_async_wait<2>(); __syncthreads(); for (int k = 0; k < 16; ++k) sum += buffer[tile % 4][thread * 20 + k];"),
-        "An empty group is no copy",
+        "A group without a copy in it does not count",
     ),
     ("wmma_tile", "no tensor cores"): (
         '#include <cuda_fp16.h>\nextern "C" __global__ void wmma_tile(const half* A, const half* B, float* C, int M, int N, int K) {\n'
