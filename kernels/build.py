@@ -232,7 +232,12 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
         if not source.exists:
             raise ValueError(f"{source.name}: kernels/{source.file} is not there")
-        return source.path.read_text(), source.file, source.resolve(macros, arch), FOLDER
+        return (
+            source.path.read_text(encoding="utf-8"),
+            source.file,
+            source.resolve(macros, arch),
+            FOLDER,
+        )
     if isinstance(source, str) and "\n" not in source and "{" not in source:
         if not source.endswith((".cu", ".cuh")):
             raise ValueError(f"no rung {source!r}; the ladder is {', '.join(RUNGS)}")
@@ -240,7 +245,12 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
     if isinstance(source, Path):
         if not source.exists() and (FOLDER / source).exists():
             source = FOLDER / source
-        return source.read_text(), name or source.name, macros, source.resolve().parent
+        return (
+            source.read_text(encoding="utf-8"),
+            name or source.name,
+            macros,
+            source.resolve().parent,
+        )
     return source, name or "kernel.cu", macros, FOLDER
 
 
@@ -254,7 +264,7 @@ def _local_headers(text: str, beside: Path) -> dict[str, str]:
         for name in INCLUDE.findall(waiting.pop()):
             path = next((p for p in (beside / name, FOLDER / name) if p.is_file()), None)
             if name not in found and path is not None:
-                found[name] = path.read_text()
+                found[name] = path.read_text(encoding="utf-8")
                 waiting.append(found[name])
     return found
 

@@ -66,7 +66,7 @@ def pack(folder: Path, jobs_file: Path) -> None:
     for old in folder.glob("*.cubin"):
         old.unlink()
 
-    for job in json.loads(jobs_file.read_text()):
+    for job in json.loads(jobs_file.read_text(encoding="utf-8")):
         check_rows(job, find(job["rung"]))
 
     def compile_one(numbered):
@@ -101,7 +101,7 @@ def pack(folder: Path, jobs_file: Path) -> None:
     jobs = []
     with ThreadPoolExecutor(2) as pool:
         for index, job, ready, log in pool.map(
-            compile_one, enumerate(json.loads(jobs_file.read_text()))
+            compile_one, enumerate(json.loads(jobs_file.read_text(encoding="utf-8")))
         ):
             name = f"{index:03d} {label(job)}"
             if ready is None:
@@ -121,8 +121,8 @@ def pack(folder: Path, jobs_file: Path) -> None:
             odd = [line[:200] for line in log.splitlines() if "C75" in line or "warning" in line]
             print(name, *used, *spills, *odd)
             jobs.append(ready)
-    (folder / "jobs.json").write_text(json.dumps(jobs))
-    (folder / "probe.cu").write_text(CLOCK_PROBE)
+    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    (folder / "probe.cu").write_text(CLOCK_PROBE, encoding="utf-8")
     subprocess.run(
         ["nvcc", "-cubin", "-arch=sm_90", str(folder / "probe.cu"), "-o", str(folder / "probe.cub")], check=True
     )  # fmt: skip
@@ -511,7 +511,7 @@ def time_all(gpu: Gpu, jobs: list[dict], kind: str, done) -> None:
 def worker(folder: Path, kind: str, first: int) -> None:
     """Check jobs from `first` on; a line of JSON before and after each."""
     gpu = Gpu(folder)
-    for index, job in enumerate(json.loads((folder / "jobs.json").read_text())):
+    for index, job in enumerate(json.loads((folder / "jobs.json").read_text(encoding="utf-8"))):
         if index < first or not job.get(kind):
             continue
         print(json.dumps({"begin": index}), flush=True)
@@ -529,7 +529,7 @@ def check(folder: Path, out: Path) -> None:
     """Check all jobs in a child process; kill it where a kernel hangs, and go on with the next."""
     import select
 
-    jobs = json.loads((folder / "jobs.json").read_text())
+    jobs = json.loads((folder / "jobs.json").read_text(encoding="utf-8"))
     first, results = 0, {}
     while first < len(jobs):
         command = [sys.executable, __file__, "worker", str(folder), str(first)]
@@ -562,19 +562,19 @@ def check(folder: Path, out: Path) -> None:
             if not hung:
                 print(child.stderr.read()[-1500:])
         first = current + 1
-    (out / "check.json").write_text(json.dumps(results))
+    (out / "check.json").write_text(json.dumps(results), encoding="utf-8")
     good = {i for i, row in results.items() if row.get("ok")}
     print(f"{len(good)} of {len(results)} right")
-    (folder / "good.json").write_text(json.dumps(sorted(good)))
+    (folder / "good.json").write_text(json.dumps(sorted(good)), encoding="utf-8")
 
 
 def timing(folder: Path, out: Path, kind: str) -> None:
     """Time the jobs that were right."""
     gpu = Gpu(folder)
-    jobs = json.loads((folder / "jobs.json").read_text())
+    jobs = json.loads((folder / "jobs.json").read_text(encoding="utf-8"))
     good = folder / "good.json"
     if good.exists():
-        wanted = set(json.loads(good.read_text()))
+        wanted = set(json.loads(good.read_text(encoding="utf-8")))
         jobs = [job for i, job in enumerate(jobs) if i in wanted or not job.get("check")]
     rows = []
 
@@ -585,14 +585,14 @@ def timing(folder: Path, out: Path, kind: str) -> None:
               f"{row['of_cublas']:.3f} {row['ms'] * 1e3:9.2f} us {row['ghz']:.3f} GHz  {row['name']}", flush=True)  # fmt: skip
 
     time_all(gpu, jobs, kind, done)
-    (out / f"{kind}.json").write_text(json.dumps(rows, indent=0))
+    (out / f"{kind}.json").write_text(json.dumps(rows, indent=0), encoding="utf-8")
 
 
 def once(folder: Path) -> None:
     """One launch of each job that has "once" sizes, and of cuBLAS: for a profiler."""
     gpu = Gpu(folder)
     seen = set()
-    for job in json.loads((folder / "jobs.json").read_text()):
+    for job in json.loads((folder / "jobs.json").read_text(encoding="utf-8")):
         for size in job.get("once", ()):
             matrices = sets_of(gpu, size, job["inputs"], job["output"], job["b_major"])[0]
             gpu.launcher(job, *matrices)()

@@ -66,7 +66,9 @@ def bench(
         print(format_rows(rows))
         print(notes(rows))
     if file:
-        Path(file).write_text(json.dumps({"label": label, "rows": rows}, indent=1) + "\n")
+        Path(file).write_text(
+            json.dumps({"label": label, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+        )
     return rows
 
 

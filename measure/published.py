@@ -392,7 +392,7 @@ def _cpu() -> dict | None:
 
 def _processor() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
         return next(
             line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
         )

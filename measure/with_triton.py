@@ -122,7 +122,9 @@ def _tidy(ptx: str) -> str:
 
 def source_hash() -> str:
     """Of the kernels' source, without regard to how lines end."""
-    return hashlib.sha256("\n".join(SOURCE.read_text().splitlines()).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        "\n".join(SOURCE.read_text(encoding="utf-8").splitlines()).encode()
+    ).hexdigest()[:16]
 
 
 def write_ptx() -> list[Path]:

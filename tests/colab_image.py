@@ -48,7 +48,7 @@ def python() -> str:
 def image(folder: Path) -> Path:
     """A virtual environment with the image's packages; returns its Python. Kept until the pins change."""
     made, stamp = folder / "bin" / "python", folder / "pins.txt"
-    if not stamp.exists() or stamp.read_text() != PINS.read_text():
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != PINS.read_text(encoding="utf-8"):
         print("making an environment like Colab's image ...", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([python(), "-m", "venv", folder], check=True)
@@ -57,8 +57,8 @@ def image(folder: Path) -> Path:
             [made, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
             capture_output=True, text=True, check=True,
         ).stdout.strip()  # fmt: skip
-        Path(packages, "colab_stub.pth").write_text("import colab_stub\n")
-        Path(packages, "colab_stub.py").write_text(STUB)
+        Path(packages, "colab_stub.pth").write_text("import colab_stub\n", encoding="utf-8")
+        Path(packages, "colab_stub.py").write_text(STUB, encoding="utf-8")
         shutil.copyfile(PINS, stamp)
     return made
 

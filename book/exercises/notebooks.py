@@ -147,7 +147,7 @@ def lab():
     """The lab's notebook, from `lab_notes.md`: Markdown, with code cells between lines of four backquotes."""
     made = new_notebook()
     lab3 = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
-    text = (FOLDER / "lab_notes.md").read_text()
+    text = (FOLDER / "lab_notes.md").read_text(encoding="utf-8")
     text = text.replace("{skeleton}", lab3.skeleton.rstrip()).replace(
         "{solution}", lab3.solution.rstrip()
     )

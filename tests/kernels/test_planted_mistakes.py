@@ -85,7 +85,7 @@ MISTAKES = (
 def planted(name, changes):
     """The rung built with these changes, at its row's configuration for sm_80."""
     rung = find(name)
-    text = rung.path.read_text()
+    text = rung.path.read_text(encoding="utf-8")
     for right, wrong in changes:
         assert right in text, f"{rung.file} no longer has {right!r}"
         text = text.replace(right, wrong)
