@@ -23,11 +23,12 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from .errors import BuildError, Diagnostic
+from .errors import BuildError, Diagnostic, NoCompiler
 from .headers import include_folders, version_of
 from .nvrtc import compiler
 from .rereads import rereads
 from .rungs import FOLDER, RUNGS, Rung
+from .shipped import shipped
 
 # What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do.
 DEFAULT_ARCH = int(os.environ.get("GEMM_ARCH") or 80)
@@ -118,31 +119,22 @@ def build(
 
     `arch` is a compute capability such as 80 or "90a"; None means this machine's GPU, or 80 without
     one. `name` is what line information calls source text. A rung gets all its macros, defaults
-    included. BuildError shows each message against its source line; ValueError names an unknown
-    rung, macro or architecture.
+    included. Without a compiler, what the book ships (`kernels.shipped`). BuildError shows each message
+    against its source line; ValueError names an unknown rung, macro or architecture; NoCompiler says
+    what was not shipped.
     """
-    arch = normal_arch(arch)
-    if isinstance(source, str) and source in RUNGS:
-        source = RUNGS[source]
-    if isinstance(source, Rung):
-        arch = source.target(arch)
-    text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
-    headers = _local_headers(text, beside)
-    # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
-    words = set(WORD.findall("\n".join([text, *headers.values()])))
-    flags = [
-        f"-arch=sm_{arch}",
-        "-std=c++17",
-        "-lineinfo",
-        "--ptxas-options=-v",
-        *(f"-D{key}={value}" for key, value in sorted(macros.items()) if key in words),
-        *options,
-    ]
-    asked = [CACHE_FORMAT, name, text, headers, list(flags)]
+    asked, macros = _asked(source, macros, arch, name, options)
+    _, name, text, headers, flags = asked
+    arch = flags[0].removeprefix("-arch=sm_")
     carried = os.environ.get("GEMM_BUILDS")
     if cache and carried and (hit := _read(Path(carried) / _file_name(asked))):
         return replace(hit, macros=macros)
-    nvrtc = compiler()
+    try:
+        nvrtc = compiler()
+    except ImportError as error:
+        if stored := shipped().get(_digest(asked)):
+            return replace(_build(stored), macros=macros)
+        raise NoCompiler(f"{name} for sm_{arch}", str(error)) from None
     check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
     version = f"NVRTC {nvrtc.major}.{nvrtc.minor}"
@@ -153,8 +145,8 @@ def build(
         return replace(hit, macros=macros)
 
     start = time.perf_counter()
-    flags += [f"-I{folder}" for folder in folders]
-    done = _compiled(nvrtc, text, name, headers, flags)
+    included = [f"-I{folder}" for folder in folders]
+    done = _compiled(nvrtc, text, name, headers, [*flags, *included])
     seconds = time.perf_counter() - start
     texts = {name: text, **headers}
     log = _relative_names(done.log, texts)
@@ -181,6 +173,39 @@ def build(
         if carried:
             _write(Path(carried) / _file_name(asked), built)
     return built
+
+
+def key(
+    source: str | Path | Rung,
+    macros: Mapping[str, int | str] | None = None,
+    arch: int | str | None = None,
+    name: str | None = None,
+    options: tuple[str, ...] = (),
+) -> str:
+    """What `kernels.shipped` knows this build by: a hash of all that goes in but the compiler."""
+    return _digest(_asked(source, macros, arch, name, options)[0])
+
+
+def _asked(source, macros, arch, name: str | None, options: tuple[str, ...]) -> tuple[list, dict]:
+    """All that goes into a build but the compiler, and the macros."""
+    arch = normal_arch(arch)
+    if isinstance(source, str) and source in RUNGS:
+        source = RUNGS[source]
+    if isinstance(source, Rung):
+        arch = source.target(arch)
+    text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
+    headers = _local_headers(text, beside)
+    # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
+    words = set(WORD.findall("\n".join([text, *headers.values()])))
+    flags = [
+        f"-arch=sm_{arch}",
+        "-std=c++17",
+        "-lineinfo",
+        "--ptxas-options=-v",
+        *(f"-D{key}={value}" for key, value in sorted(macros.items()) if key in words),
+        *options,
+    ]
+    return [CACHE_FORMAT, name, text, headers, flags], macros
 
 
 def _compiled(nvrtc, text: str, name: str, headers: Mapping[str, str], options: list[str]):
@@ -345,9 +370,12 @@ def _relative_files(ptx: str, texts: Mapping[str, str], folders: tuple[Path, ...
     return PTX_FILE.sub(shorten, ptx)
 
 
+def _digest(parts: list) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
 def _file_name(parts: list) -> str:
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    return f"{digest}.json.gz"
+    return f"{_digest(parts)}.json.gz"
 
 
 def _read(path: Path) -> Build | None:
@@ -356,12 +384,22 @@ def _read(path: Path) -> Build | None:
         stored = json.loads(gzip.decompress(path.read_bytes()))
         if not stored["ptx"] or not stored["cubin"] or not stored["reports"]:
             return None  # nothing that compiles is empty
-        stored["cubin"] = base64.b64decode(stored["cubin"])
-        stored["reports"] = {entry: Report(**r) for entry, r in stored["reports"].items()}
-        stored["warnings"] = tuple(stored["warnings"])
-        return Build(**{**stored, "cached": True})
+        return _build(stored)
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
         return None
+
+
+def _build(stored: Mapping) -> Build:
+    """A build from what is stored of it, which stays as it is."""
+    return Build(
+        **{
+            **stored,
+            "cubin": base64.b64decode(stored["cubin"]),
+            "reports": {entry: Report(**r) for entry, r in stored["reports"].items()},
+            "warnings": tuple(stored["warnings"]),
+            "cached": True,
+        }
+    )
 
 
 def _prune(folder: Path, keep: int = CACHE_ENTRIES) -> None:
