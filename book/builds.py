@@ -10,6 +10,7 @@ A page is run for it, and its file in `results/builds/` written; the page itself
 from __future__ import annotations
 
 import argparse
+import base64
 import gzip
 import hashlib
 import json
@@ -25,14 +26,6 @@ from kernels import RUNGS, shipped
 from kernels.build import key
 from kernels.rungs import FOLDER
 
-# Pages that read machine code, too: everywhere else PTX and what ptxas said is enough.
-READ_MACHINE_CODE = (
-    "04_tiles_in_shared_memory",
-    "07_warp_tiles",
-    "17_tf32",
-    "31_a_right_program_with_wrong_results",
-    "appendix_emulator",
-)
 ON_EMULATOR = {"CUDA_VISIBLE_DEVICES": "", "GEMM_TIMES": "recorded"}
 
 
@@ -90,14 +83,20 @@ def collect(page: Path) -> tuple[int, int]:
             kernel_name="python3",
             resources={"metadata": {"path": str(page.parent)}},
         ).execute(env=os.environ | ON_EMULATOR | {"GEMM_BUILDS": folder})
-        builds = {
-            path.name.removesuffix(".json.gz"): shipped.without_time(
-                json.loads(gzip.decompress(path.read_bytes())), page.stem in READ_MACHINE_CODE
-            )
-            for path in Path(folder).glob("*.json.gz")
-        }
+        builds = _collected(Path(folder))
     shipped.write(file_of(page), code_of(page), of_files(builds), builds)
     return len(builds), file_of(page).stat().st_size
+
+
+def _collected(folder: Path) -> dict[str, dict]:
+    """The builds in a folder of builds; with machine code those whose code was read."""
+    read, builds = folder / shipped.READ, {}
+    wanted = set(read.read_text(encoding="utf-8").split()) if read.exists() else set()
+    for path in folder.glob("*.json.gz"):
+        stored = json.loads(gzip.decompress(path.read_bytes()))
+        keep = shipped.hash_of(base64.b64decode(stored["cubin"])) in wanted
+        builds[path.name.removesuffix(".json.gz")] = shipped.without_time(stored, keep)
+    return builds
 
 
 def main(arguments: list[str] | None = None) -> int:

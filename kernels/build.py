@@ -30,7 +30,8 @@ from .rereads import rereads
 from .rungs import FOLDER, RUNGS, Rung
 from .shipped import shipped
 
-# What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do.
+# What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do;
+# a rung that is about an instruction of sm_80 stays there (`Rung.counted_on`).
 DEFAULT_ARCH = int(os.environ.get("GEMM_ARCH") or 80)
 TRIES = 5
 CACHE_FORMAT = 5

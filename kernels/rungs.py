@@ -81,6 +81,8 @@ class Rung:
     `late` order the work without changing the tiles, and are tried on the best tiles only. `valid`
     drops the combinations that make no sense.
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
+    `counted_on` is the oldest architecture whose instructions it is about: on an older one it runs by other
+    means (sm_75 has no cp.async), and the emulator's counts would be of those.
     `min_arch` and `max_arch` are the oldest and the newest architecture that it runs on (wgmma is sm_90's
     alone). `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
     and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
@@ -101,6 +103,7 @@ class Rung:
     tile: tuple[str | int, str | int, str | int] | None = None
     min_arch: int = 75
     max_arch: int | None = None
+    counted_on: int = 75
     alignment: int = 1
     a_major: str = "K"
     b_major: str = "N"
@@ -513,6 +516,7 @@ LADDER = (
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
+        counted_on=80,
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "COPY": 4, "PAD": 4},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
@@ -521,6 +525,7 @@ LADDER = (
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
+        counted_on=80,
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 3, "MIN_BLOCKS": 2},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
@@ -533,6 +538,7 @@ LADDER = (
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
+        counted_on=80,
         macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 4, "PRODUCERS": 64,
                 "MIN_BLOCKS": 1},
         needs={
@@ -575,6 +581,7 @@ LADDER = (
     ),
     Rung(
         "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "STAGES": 2, "PAD": 8},
         needs={**WMMA_SHARED, **TWO_STAGES},
@@ -586,6 +593,7 @@ LADDER = (
     ),
     Rung(
         "mma_atoms", 14, "one warp, one instruction: who holds what",
+        counted_on=80,
         inputs="float16",
         macros={},
         threads=lambda **_: WARP,
@@ -595,6 +603,7 @@ LADDER = (
     ),
     Rung(
         "mma_sync", 15, "ldmatrix feeds mma.sync",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 64, "BN": 64},
         threads=lambda BM, BN, **_: warp_threads(BM=BM, BN=BN, WM=16, WN=32),
@@ -604,6 +613,7 @@ LADDER = (
     ),
     Rung(
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -613,6 +623,7 @@ LADDER = (
     ),
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -622,6 +633,7 @@ LADDER = (
     ),
     Rung(
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -646,6 +658,7 @@ LADDER = (
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 4, "GROUP": 8, "BLOCKS": H100_SMS,
                 "HALF_OUTPUT": 0},

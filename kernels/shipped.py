@@ -1,20 +1,24 @@
 """Builds that travel with the book: PTX, and what ptxas said, of all that its pages compile on the emulator.
 
 They are for a machine without a compiler: NVIDIA has none for macOS. `python -m book.builds` makes them,
-one file per page in `results/builds/`. Machine code is there only where a page reads it.
+one file per page in `results/builds/`. Machine code is there only of the builds whose code a page reads.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
+import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from .errors import NoCompiler
 from .rungs import FOLDER
 
 BUILDS = FOLDER.parent / "results" / "builds"
+READ = "machine-code-read.txt"  # beside the builds of $GEMM_BUILDS: hashes of the cubins that were read
 
 
 @lru_cache
@@ -45,3 +49,17 @@ def write(path: Path, code: str, files: Iterable[str], builds: Mapping[str, dict
 def without_time(stored: Mapping, machine_code: bool) -> dict:
     """A build of a cache as it is shipped: without the seconds that it took, which differ each time."""
     return {**stored, "seconds": 0.0, "cubin": stored["cubin"] if machine_code else ""}
+
+
+def machine_code(build) -> bytes:
+    """A build's cubin, for whoever reads it; a collection of builds is told that it was. NoCompiler without one."""
+    if not build.cubin:
+        raise NoCompiler(f"The machine code of {build.name} for sm_{build.arch}")
+    if carried := os.environ.get("GEMM_BUILDS"):
+        with open(Path(carried) / READ, "a", encoding="utf-8") as read:
+            read.write(f"{hash_of(build.cubin)}\n")
+    return build.cubin
+
+
+def hash_of(cubin: bytes) -> str:
+    return hashlib.sha256(cubin).hexdigest()

