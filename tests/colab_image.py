@@ -137,9 +137,10 @@ def check(names: list[str], archs: list[str]) -> int:
                 }
                 for name_of in ("GEMM_REPOSITORY", "PYTHONPATH", "GEMM_ARCH", "GEMM_BUILDS"):
                     environment.pop(name_of, None)
-                environment |= (
-                    {"PYTHONPATH": str(STUB_OF_GPU)} if arch == "t4" else {"GEMM_ARCH": arch}
-                )
+                waited = place / "seconds.txt"
+                waited.unlink(missing_ok=True)
+                on_gpu = {"PYTHONPATH": str(STUB_OF_GPU), "STUB_T4_SECONDS": str(waited)}
+                environment |= on_gpu if arch == "t4" else {"GEMM_ARCH": arch}
                 notebook = subprocess.run(
                     ["git", "show", f"colab:{name}"], cwd=work, capture_output=True, check=True
                 ).stdout
@@ -159,6 +160,9 @@ def check(names: list[str], archs: list[str]) -> int:
                 after = versions(interpreter)
                 if changed := {k: after.get(k) for k, v in before.items() if after.get(k) != v}:
                     problems.append(f"the image's packages changed: {changed}")
+                if waited.exists():
+                    seconds = sum(map(float, waited.read_text(encoding="utf-8").split()))
+                    print(f"  the GPU would have worked for {seconds:.0f} s")
                 machine = "T4" if arch == "t4" else f"sm_{arch}"
                 for line in told.get("missed", []):
                     print(f"  {line}")

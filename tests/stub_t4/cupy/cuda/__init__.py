@@ -1,6 +1,8 @@
 """The device: a T4 as Colab's, with a clock of its own that launches advance."""
 
+import atexit
 import functools
+import os
 import sys
 import time
 
@@ -28,6 +30,14 @@ class _Time:
 
     def sleep(self, seconds):
         _Time.passed += seconds
+
+
+@atexit.register
+def _tell() -> None:
+    """How long this process would have waited for the device, for whoever runs it."""
+    if file := os.environ.get("STUB_T4_SECONDS"):
+        with open(file, "a", encoding="utf-8") as told:
+            told.write(f"{_Time.passed:.0f}\n")
 
 
 def takes(ms: float) -> None:
