@@ -128,7 +128,8 @@ def asarray(value, dtype=None):
 
 
 def __getattr__(name):
-    return _wrapped(getattr(np, name))
+    value = getattr(np, name)
+    return _wrapped(value) if callable(value) and not isinstance(value, type) else value
 
 
 class RawModule:

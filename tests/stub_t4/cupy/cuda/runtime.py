@@ -31,7 +31,5 @@ def runtimeGetVersion():
 
 
 def memGetInfo():
-    return (
-        2 << 30,
-        15828320256,
-    )  # so little that nobody compares a large product, whose values are not there
+    """So little that only products that the emulator has made are compared: of others there is but the time."""
+    return 5 << 20, 15828320256
