@@ -35,6 +35,12 @@ HOW = (
     "too if you have one: new random inputs each time, awkward sizes, every element compared. Without changes each check "
     "fails, and says why. Each exercise also has a question that you can answer in the page itself, without running anything."
 )
+# On the first page only.
+KEPT = (
+    "The page [Your progress](progress.ipynb) lists what you have passed. A machine in the cloud, such as Colab's, forgets it "
+    "when your session ends: run `from book.exercises import save_progress, load_progress`, save it with "
+    '`save_progress("progress.json")`, download that file, and next time upload it and call `load_progress("progress.json")`.'
+)
 
 
 def file_name(part: str) -> str:
@@ -92,10 +98,10 @@ def cells(exercise: Exercise) -> list:
 def notebook(part: str):
     """The notebook of one part, without outputs."""
     made = new_notebook()
+    begin = [f"# Exercises: {part[0].lower() + part[1:]}", INTRODUCTIONS[part], HOW]
+    begin += [KEPT] if part == PARTS[0] else []
     made.cells = [
-        new_markdown_cell(
-            f"# Exercises: {part[0].lower() + part[1:]}\n\n{INTRODUCTIONS[part]}\n\n{HOW}"
-        ),
+        new_markdown_cell("\n\n".join(begin)),
         new_code_cell(LOAD),
     ]
     for exercise in EXERCISES:
