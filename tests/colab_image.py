@@ -185,8 +185,13 @@ def pins() -> int:
         with urllib.request.urlopen(PUBLISHED + name, timeout=60) as answer:
             return answer.read().decode()
 
-    there = dict(re.findall(r"^([\w.-]+)==(\S+)$", published("pip-freeze.gpu.txt"), re.MULTILINE))
-    version = re.search(r"^Python (\d+\.\d+)", published("os-info-gpu.txt"), re.MULTILINE)[1]
+    try:
+        listed, about = published("pip-freeze.gpu.txt"), published("os-info-gpu.txt")
+    except OSError as error:
+        print(f"Colab's list cannot be read from {PUBLISHED}: {error}", file=sys.stderr)
+        return 1
+    there = dict(re.findall(r"^([\w.-]+)==(\S+)$", listed, re.MULTILINE))
+    version = re.search(r"^Python (\d+\.\d+)", about, re.MULTILINE)[1]
     names = re.findall(r"^([\w.-]+)==", PINS.read_text(encoding="utf-8"), re.MULTILINE)
     gone = [name for name in names if name not in there]
     if gone:
