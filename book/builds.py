@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from book import chapters
@@ -54,15 +54,21 @@ def _keys_now(stored: dict) -> Iterable[str]:
             yield key(rung, stored["macros"], stored["arch"])
 
 
-def problem(page: Path) -> str | None:
-    """Why the builds of a page have to be made anew; None where they are as the page needs them."""
+def problem(page: Path, there_are: Mapping[str, dict] | None = None) -> str | None:
+    """Why the builds of a page have to be made anew; None where they are as the page needs them.
+
+    `there_are`: the builds of all pages, where they were read already.
+    """
     if not file_of(page).exists():
         return "there are none"
     there = shipped.read(file_of(page))
     if there["code"] != code_of(page):
         return "its code cells changed"
+    every = shipped.of_folder(shipped.BUILDS) if there_are is None else there_are
+    if missing := set(there["needs"]) - set(every):
+        return f"{len(missing)} of its builds are no longer there"
     for name in there["files"]:
-        stored = there["builds"][name]
+        stored = every[name]
         try:
             if name not in _keys_now(stored):
                 return f"{stored['name']} changed"
@@ -84,8 +90,23 @@ def collect(page: Path) -> tuple[int, int]:
             resources={"metadata": {"path": str(page.parent)}},
         ).execute(env=os.environ | ON_EMULATOR | {"GEMM_BUILDS": folder})
         builds = _collected(Path(folder))
-    shipped.write(file_of(page), code_of(page), of_files(builds), builds)
+    shipped.write(file_of(page), code_of(page), builds, of_files(builds), builds)
     return len(builds), file_of(page).stat().st_size
+
+
+def share() -> None:
+    """Leaves each build in the first page that has it; once more in a page that reads its machine code."""
+    held: dict[str, dict] = {}
+    for page in (page for page in chapters.paths() if file_of(page).exists()):
+        there = shipped.read(file_of(page))
+        own = {
+            name: stored
+            for name, stored in there["builds"].items()
+            if name not in held or (stored["cubin"] and not held[name]["cubin"])
+        }
+        held |= own
+        if own.keys() != there["builds"].keys():
+            shipped.write(file_of(page), there["code"], there["needs"], there["files"], own)
 
 
 def _collected(folder: Path) -> dict[str, dict]:
@@ -106,7 +127,8 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     pages = [page.resolve() for page in asked.pages] or chapters.paths()
     if not asked.pages and not asked.all:
-        pages = [page for page in pages if problem(page)]
+        there_are = shipped.of_folder(shipped.BUILDS)
+        pages = [page for page in pages if problem(page, there_are)]
     for old in set(shipped.BUILDS.glob("*.xz")) - {file_of(page) for page in chapters.paths()}:
         old.unlink()
     failed = 0
@@ -122,6 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{page.name}: {count} builds, {size / 1e3:.0f} kB, {time.monotonic() - start:.0f} s",
             flush=True,
         )
+    share()
     every = [path.stat().st_size for path in shipped.BUILDS.glob("*.xz")]
     print(f"{len(every)} pages, {sum(every) / 1e6:.2f} MB")
     return 1 if failed else 0

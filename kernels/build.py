@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from .errors import BuildError, Diagnostic, NoCompiler
 from .headers import include_folders, version_of
@@ -359,14 +359,14 @@ def _relative_files(ptx: str, texts: Mapping[str, str], folders: tuple[Path, ...
     """Line information that names files as they are included, wherever the compile ran."""
 
     def shorten(match: re.Match) -> str:
-        path = match[2]
+        path = match[2].replace("\\\\", "/").replace("\\", "/")  # Windows, escaped or not
         for name in texts:
             if path == name or path.endswith(f"/{name}"):
                 return f"{match[1]}{name}{match[3]}"
         for folder in sorted(folders, key=lambda f: -len(str(f))):
-            if path.startswith(f"{folder}/"):
+            if path.startswith(f"{folder.as_posix()}/"):
                 return f"{match[1]}{path[len(str(folder)) + 1 :]}{match[3]}"
-        return f"{match[1]}{Path(path).name}{match[3]}"
+        return f"{match[1]}{PurePosixPath(path).name}{match[3]}"
 
     return PTX_FILE.sub(shorten, ptx)
 

@@ -22,8 +22,12 @@ READ = "machine-code-read.txt"  # beside the builds of $GEMM_BUILDS: hashes of t
 
 
 @lru_cache
-def shipped(folder: Path = BUILDS) -> Mapping[str, dict]:
+def shipped() -> Mapping[str, dict]:
     """{key: the stored build} of every page; see `kernels.build.key`."""
+    return of_folder(BUILDS)
+
+
+def of_folder(folder: Path) -> dict[str, dict]:
     found: dict[str, dict] = {}
     for path in sorted(folder.glob("*.json.xz")):
         for key, stored in read(path)["builds"].items():
@@ -33,14 +37,23 @@ def shipped(folder: Path = BUILDS) -> Mapping[str, dict]:
 
 
 def read(path: Path) -> dict:
-    """One page's file: {"code": the hash of its code cells, "files": [keys], "builds": {key: build}}."""
+    """One page's file: {"code": a hash of its code cells, "needs": [keys of all its builds], "files": [those of files of
+    `kernels/`], "builds": {key: build}, those that no page before it has}.
+    """
     return json.loads(lzma.decompress(path.read_bytes()))
 
 
-def write(path: Path, code: str, files: Iterable[str], builds: Mapping[str, dict]) -> None:
+def write(
+    path: Path, code: str, needs: Iterable[str], files: Iterable[str], builds: Mapping[str, dict]
+) -> None:
     """Stores one page's builds, similar ones side by side: the same builds give the same bytes."""
     alike = sorted(builds, key=lambda key: (builds[key]["name"], builds[key]["arch"], key))
-    stored = {"code": code, "files": sorted(files), "builds": {key: builds[key] for key in alike}}
+    stored = {
+        "code": code,
+        "needs": sorted(needs),
+        "files": sorted(files),
+        "builds": {key: builds[key] for key in alike},
+    }
     text = json.dumps(stored, separators=(",", ":")).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))

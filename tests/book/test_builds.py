@@ -27,9 +27,14 @@ def without_compiler(code: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.fixture(scope="module")
+def there_are():
+    return shipped.of_folder(shipped.BUILDS)
+
+
 @pytest.mark.parametrize("page", chapters.paths(), ids=lambda page: page.stem)
-def test_the_builds_of_each_page_are_of_its_code_and_of_the_kernels_as_they_are(page):
-    problem = builds.problem(page)
+def test_the_builds_of_each_page_are_of_its_code_and_of_the_kernels_as_they_are(page, there_are):
+    problem = builds.problem(page, there_are)
     assert problem is None, f"{problem}: run python -m book.builds book/{page.name}"
 
 
@@ -64,31 +69,40 @@ for attempt in (lambda: kernels.build('extern "C" __global__ void own() {}', arc
     assert done.returncode == 0, done.stderr[-600:] + done.stdout
 
 
-def test_a_changed_kernel_and_a_changed_cell_are_seen(tmp_path, monkeypatch):
+def test_a_changed_kernel_a_changed_cell_and_a_build_that_is_gone_are_seen(tmp_path, monkeypatch):
     page = chapters.ROOT / "book" / "03_one_thread_one_output.ipynb"
-    there = shipped.read(builds.file_of(page))
+    there, every = shipped.read(builds.file_of(page)), shipped.of_folder(shipped.BUILDS)
+    there = there | {"builds": {name: every[name] for name in there["needs"]}}
     monkeypatch.setattr(shipped, "BUILDS", tmp_path)
     assert builds.problem(page) == "there are none"
 
-    def write(**changed):
+    def written(**changed):
         text = json.dumps(there | changed).encode()
         builds.file_of(page).write_bytes(lzma.compress(text, preset=0))
         return builds.problem(page)
 
-    assert write() is None
-    assert write(code="0") == "its code cells changed"
+    assert written() is None
+    assert written(code="0") == "its code cells changed"
+    assert written(needs=["1"]) == "1 of its builds are no longer there"
     some = there["files"][0]
     other = {**there["builds"], "0" * 64: there["builds"][some]}
-    assert write(builds=other, files=["0" * 64]) == f"{there['builds'][some]['name']} changed"
+    assert written(builds=other, files=["0" * 64]) == f"{there['builds'][some]['name']} changed"
 
 
-def test_what_is_written_is_the_same_for_the_same_builds(tmp_path):
-    one = {"name": "a.cu", "arch": "80", "ptx": "x", "cubin": "", "macros": {}}
-    two = {"name": "b.cu", "arch": "80", "ptx": "y", "cubin": "", "macros": {}}
-    shipped.write(tmp_path / "a.json.xz", "0", ["k"], {"k": one, "l": two})
-    shipped.write(tmp_path / "b.json.xz", "0", ["k"], {"l": two, "k": one})
-    assert (tmp_path / "a.json.xz").read_bytes() == (tmp_path / "b.json.xz").read_bytes()
-    assert set(shipped.shipped(tmp_path)) == {"k", "l"}
+def test_each_build_is_kept_once_and_again_where_its_machine_code_is_read(tmp_path, monkeypatch):
+    first, second = chapters.paths()[:2]
+    monkeypatch.setattr(shipped, "BUILDS", tmp_path)
+    one = {"name": "a.cu", "arch": "80", "ptx": "x", "cubin": ""}
+    two = {"name": "b.cu", "arch": "80", "ptx": "y", "cubin": ""}
+    shipped.write(builds.file_of(first), "", "kl", "", {"k": one, "l": two})
+    shipped.write(builds.file_of(second), "", "kl", "", {"l": two, "k": one | {"cubin": "AA=="}})
+    builds.share()
+    assert set(shipped.read(builds.file_of(second))["builds"]) == {"k"}
+    every = shipped.of_folder(tmp_path)
+    assert set(every) == {"k", "l"} and every["k"]["cubin"] == "AA=="
+    before = builds.file_of(first).read_bytes()
+    shipped.write(builds.file_of(first), "", "lk", "", {"l": two, "k": one})
+    assert builds.file_of(first).read_bytes() == before  # the same builds, the same bytes
 
 
 def test_a_build_that_was_read_is_noted_while_builds_are_collected(tmp_path, monkeypatch):
