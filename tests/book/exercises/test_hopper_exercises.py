@@ -55,7 +55,7 @@ MISTAKES = {
         "A as B": ([("a_tile + k * 2", "a_tile + k * 128")], "A's start moves by 128 x k bytes"),
         "half a panel": ([("PANEL_BYTES, 8 * 128, 1)", "64 * 64, 8 * 128, 1)")], "leading offset is 4,096 bytes"),
         "16 rows": ([("16, 8 * 128, 1)", "16, 16 * 128, 1)")], "A's stride offset is 2,048 bytes"),
-        "no start": ([("    bits |= (start & 0x3ffff) >> 4;\n", "")], "The starts are missing"),
+        "no start": ([("= (start & 0x3ffff) >> 4;", "= 0;")], "The starts are missing"),
         "the sums of before": ([("a, b, k > 0)", "a, b, true)")], "The first product has to replace the sums"),
         "no swizzle": ([("static_cast<unsigned long long>(swizzle_code) << 62", "0")], "swizzle 0 means that bits 62 and 63 are not set"),
         "bytes are not divided": ([("(stride >> 4)", "(stride)")], "divided by 16 before they are packed|out of bounds|stride"),
