@@ -64,3 +64,17 @@ except kernels.UnsupportedGPU as error:
 """
     )
     assert "bytes of shared memory a block, this Tesla T4 has 65536" in said
+
+
+def test_an_exercise_is_tried_there_or_says_why_not():
+    said = on_t4(
+        """
+from book.exercises import find, judge
+for name in ("coalesce", "split_tf32"):
+    print(judge(find(name), find(name).solution))
+"""
+    )
+    assert "right on this Tesla T4 too" in said
+    assert "not tried on this Tesla T4: it needs instructions that sm_75 lacks" in " ".join(
+        said.split()
+    )
