@@ -115,6 +115,7 @@ def _collected(folder: Path) -> dict[str, dict]:
     wanted = set(read.read_text(encoding="utf-8").split()) if read.exists() else set()
     for path in folder.glob("*.json.gz"):
         stored = json.loads(gzip.decompress(path.read_bytes()))
+        stored.setdefault("cubin", "")  # of a source that the compiler refused
         keep = shipped.hash_of(base64.b64decode(stored["cubin"])) in wanted
         builds[path.name.removesuffix(".json.gz")] = shipped.without_time(stored, keep)
     return builds

@@ -10,6 +10,7 @@ builds, which is read before anything is compiled, whatever compiler this machin
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import json
@@ -134,6 +135,9 @@ def build(
         nvrtc = compiler()
     except ImportError as error:
         if stored := shipped().get(_digest(asked)):
+            if "refused" in stored:
+                found = tuple(Diagnostic(**one) for one in stored["diagnostics"])
+                raise BuildError(stored["refused"], found, stored["log"]) from None
             return replace(_build(stored), macros=macros)
         raise NoCompiler(f"{name} for sm_{arch}", str(error)) from None
     check_arch(arch)
@@ -154,9 +158,12 @@ def build(
     diagnostics = _diagnostics(log, texts)
     if not done.ok:
         errors = tuple(d for d in diagnostics if d.severity != "warning")
-        raise BuildError(
+        refused = BuildError(
             f"{name} does not compile for sm_{arch}", errors or (Diagnostic("error", log),), log
         )
+        if cache and carried:
+            _write_refusal(Path(carried) / _file_name(asked), refused, name, arch, macros)
+        raise refused
     built = Build(
         name=name,
         arch=arch,
@@ -233,8 +240,11 @@ def normal_arch(arch: int | str | None = None) -> str:
 
 
 def check_arch(arch: int | str) -> None:
-    """ValueError, with the architectures there are, for one that this NVRTC does not know."""
-    nvrtc = compiler()
+    """ValueError, with the architectures there are, for one that this NVRTC does not know; nothing without an NVRTC."""
+    try:
+        nvrtc = compiler()
+    except ImportError:
+        return
     known = nvrtc.architectures()
     number = re.fullmatch(r"(\d+)[af]?", str(arch))
     if number is None or (known and int(number[1]) not in known):
@@ -419,6 +429,14 @@ def _write(path: Path, built: Build) -> None:
             _prune(path.parent)
     except OSError:
         pass  # it costs time, not correctness
+
+
+def _write_refusal(path: Path, error: BuildError, name: str, arch: str, macros: Mapping) -> None:
+    """Stores what the compiler said of a source that it refused, for a machine that cannot ask it."""
+    stored = {"name": name, "arch": arch, "macros": macros, "refused": str(error).splitlines()[0]}
+    stored |= {"diagnostics": [asdict(one) for one in error.diagnostics], "log": error.log}
+    with contextlib.suppress(OSError):
+        write_whole(path, gzip.compress(json.dumps(stored).encode(), mtime=0))
 
 
 def write_whole(path: Path, content: bytes) -> None:

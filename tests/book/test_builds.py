@@ -111,3 +111,23 @@ def test_a_build_that_was_read_is_noted_while_builds_are_collected(tmp_path, mon
     assert builds._collected(tmp_path)[key("naive", arch=80)]["cubin"] == ""
     shipped.machine_code(made)
     assert builds._collected(tmp_path)[key("naive", arch=80)]["cubin"] != ""
+
+
+def test_what_the_compiler_refused_is_shipped_too(tmp_path, monkeypatch):
+    wrong = 'extern "C" __global__ void f() { int x = y; }'
+    monkeypatch.setenv("GEMM_BUILDS", str(tmp_path))
+    with pytest.raises(kernels.BuildError) as told:
+        kernels.build(wrong, arch=80)
+    stored = builds._collected(tmp_path)
+    assert set(stored) == {key(wrong, arch=80)}
+
+    def none():
+        raise ImportError("no NVRTC")
+
+    module = sys.modules["kernels.build"]
+    monkeypatch.setattr(module, "compiler", none)
+    monkeypatch.setattr(module, "shipped", lambda: stored)
+    with pytest.raises(kernels.BuildError) as again:
+        kernels.build(wrong, arch=80)
+    assert str(again.value) == str(told.value)
+    assert again.value.diagnostics == told.value.diagnostics
