@@ -28,14 +28,16 @@ extern "C" __global__ void __launch_bounds__(128)
     barrier_wait(landed, 0);
 
     float acc[8][4] = {};
-    auto each_element = [&](auto what) {  // what(sum, its element of C)
+    auto copy_sums = [&](bool load) {  // the sums from C, or C from the sums
         const int lane = threadIdx.x % 32;
         for (int j = 0; j < 8; ++j)
             for (int i = 0; i < 4; ++i) {
                 const int r =
                     row + threadIdx.x / 32 * 16 + lane / 4 + i / 2 * 8;
                 const int c = col + 8 * j + lane % 4 * 2 + i % 2;
-                if (r < M && c < N) what(acc[j][i], C[r * N + c]);
+                if (r >= M || c >= N) continue;
+                float &sum = acc[j][i], &element = C[r * N + c];
+                (load ? sum : element) = load ? element : sum;
             }
     };
 
@@ -47,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
     __syncthreads();
 
-    each_element([&](float& sum, float& c) { sum = c; });
+    copy_sums(true);
 #ifdef SOLUTION
     wgmma_fence();
 #endif
@@ -59,5 +61,5 @@ extern "C" __global__ void __launch_bounds__(128)
     wgmma_wait<0>();
 #endif
 
-    each_element([&](float& sum, float& c) { c = sum; });
+    copy_sums(false);
 }
