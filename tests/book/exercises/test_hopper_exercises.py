@@ -20,7 +20,7 @@ GIVEN = {
     "split_tf32": "10 bits of mantissa are left",
 }
 HANGS = "it hangs"
-ADD = "    __shared__ float sums[32][128];\n    if (group == 1)\n        for (int i = 0; i < 32; ++i) sums[i][thread] = acc[i / 4][i % 4];\n    __syncthreads();\n    if (group == 1) return;\n    for (int i = 0; i < 32; ++i) acc[i / 4][i % 4] += sums[i][thread];\n"
+ADD = "    __syncthreads();\n    float (*sums)[128] = reinterpret_cast<float (*)[128]>(tiles);\n    if (group == 1)\n        for (int i = 0; i < 32; ++i) sums[i][thread] = acc[i / 4][i % 4];\n    __syncthreads();\n    if (group == 1) return;\n    for (int i = 0; i < 32; ++i) acc[i / 4][i % 4] += sums[i][thread];\n"
 STEPS = "for (int step = group; step < steps; step += 2)"
 FULL, EMPTY = (
     "barrier_wait(full + 8 * s, i / STAGES % 2);",
@@ -129,8 +129,8 @@ OTHER_WAYS = {
     "split_steps": {
         "halves": [(STEPS, "for (int step = group * ((steps + 1) / 2); step < (group ? steps : (steps + 1) / 2); ++step)")],
         "warpgroup 0 takes the odd ones": [(STEPS, "for (int step = 1 - group; step < steps; step += 2)")],
-        "through the tiles": [
-            ("    __shared__ float sums[32][128];\n    if (group == 1)", "    __syncthreads();\n    float(*sums)[128] = reinterpret_cast<float(*)[128]>(tiles);\n    if (group == 1)"),
+        "an array of their own": [
+            ("    __syncthreads();\n    float (*sums)[128] = reinterpret_cast<float (*)[128]>(tiles);\n", "    __shared__ float sums[32][128];\n"),
         ],
     },
     "split_tf32": {
