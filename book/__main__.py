@@ -3,6 +3,7 @@
     python -m book make book      render the book from its recorded outputs
     python -m book make serve     show it on http://localhost:8000 (--port 8000)
     python -m book make lab       open the chapters in JupyterLab
+    python -m book make pages     run every page again, and compare its outputs with the stored ones
     python -m book make test      check everything that this machine can
 
 They run in the Python that runs this; `pip install -r requirements.txt` fills it. The Makefile calls the same functions.
@@ -23,7 +24,7 @@ SITE = ROOT / "_build" / "html"
 ON_EMULATOR = {"CUDA_VISIBLE_DEVICES": ""}
 LAB = "jupyterlab>=4,<5"
 TESTS = (
-    "tests book -n 2 --dist loadscope --nbval --nbval-current-env --nbval-cell-timeout 120 "
+    "-n 2 --dist loadscope --nbval --nbval-current-env --nbval-cell-timeout 120 "
     "--nbval-sanitize-with tests/nbval_sanitize.cfg"
 )
 
@@ -76,12 +77,16 @@ def lab(port: int = 0) -> None:
     _run("-m", "jupyterlab", "book", colours)
 
 
+def pages(port: int = 0) -> None:
+    _run("-m", "pytest", "book", *TESTS.split(), **ON_EMULATOR)
+
+
 def test(port: int = 0) -> None:
     book()
-    _run("-m", "pytest", *TESTS.split(), **ON_EMULATOR)
+    _run("-m", "pytest", "tests", "book", *TESTS.split(), **ON_EMULATOR)
 
 
-MAKES = {"book": book, "serve": serve, "lab": lab, "test": test}
+MAKES = {"book": book, "serve": serve, "lab": lab, "pages": pages, "test": test}
 
 
 def main(arguments: list[str] | None = None) -> int:

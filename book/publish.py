@@ -131,8 +131,8 @@ def pdf() -> Path:
                 begins = len(writer.pages)
                 writer.append(PdfReader(printed), import_outline=False)
                 if caption and number == 0:
-                    above = writer.add_outline_item(caption, page_number=begins)
-                entry = writer.add_outline_item(title, page_number=begins, parent=above)
+                    above = writer.add_outline_item(title=caption, page_number=begins)
+                entry = writer.add_outline_item(title=title, page_number=begins, parent=above)
                 _sections(PdfReader(printed), writer, begins, entry, headings)
     writer.add_metadata({"/Title": "The GEMM Ladder", "/Subject": f"Version {edition.version()}"})
     writer.compress_identical_objects()
@@ -160,7 +160,7 @@ def _sections(printed, writer, begins: int, parent, headings: list[str]) -> None
         half = found[: len(found) // 2]
         if heading := wanted.pop(found, None) or (found == half * 2 and wanted.pop(half, None)):
             sheet = printed.get_destination_page_number(item)
-            writer.add_outline_item(heading, page_number=begins + sheet, parent=parent)
+            writer.add_outline_item(title=heading, page_number=begins + sheet, parent=parent)
 
 
 MAKES = {"colab": colab_branch, "site": site, "wheel": wheel, "pdf": pdf}

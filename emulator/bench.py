@@ -62,7 +62,7 @@ def _gemm(
     clock=time.perf_counter,
     **options,
 ) -> float:
-    module = Module((SAMPLES / sample).read_text())
+    module = Module((SAMPLES / sample).read_text(encoding="utf-8"))
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal((size, size)).astype(dtype) for _ in range(2))
     c = np.zeros((size, size), np.float32)

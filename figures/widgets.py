@@ -83,7 +83,7 @@ def _script(kind: str) -> str:
         "bad": style.KIND["bad"],
         "grey": style.GREY,
     }
-    common, own = ((folder / f"{name}.js").read_text() for name in ("common", kind))
+    common, own = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in ("common", kind))
     return f"const STYLE = {json.dumps(colors)};\n{common}\n{own}"
 
 
@@ -443,6 +443,6 @@ class Choice(Shown):
             f"{page.html()}</div>"
             for at, (label, page) in enumerate(self.pages.items())
         )
-        script = (files("figures") / "js" / "choice.js").read_text()
+        script = (files("figures") / "js" / "choice.js").read_text(encoding="utf-8")
         body = f'<div class="gl-choice">{control}{pages}</div><script>(() => {{\n{script}\n}})();</script>'
         return frame(body, self.title, self.alt, self.caption, css=_CHOICE_CSS)

@@ -10,6 +10,7 @@ builds, which is read before anything is compiled, whatever compiler this machin
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import hashlib
 import json
@@ -21,16 +22,18 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from .errors import BuildError, Diagnostic
+from .errors import BuildError, Diagnostic, NoCompiler
 from .headers import include_folders, version_of
 from .nvrtc import compiler
 from .rereads import rereads
 from .rung import FOLDER, Rung
 from .rungs import RUNGS
+from .shipped import shipped
 
-# What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do.
+# What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do;
+# a rung that is about an instruction of sm_80 stays there (`Rung.counted_on`).
 DEFAULT_ARCH = int(os.environ.get("GEMM_ARCH") or 80)
 TRIES = 5
 CACHE_FORMAT = 5
@@ -119,31 +122,25 @@ def build(
 
     `arch` is a compute capability such as 80 or "90a"; None means this machine's GPU, or 80 without
     one. `name` is what line information calls source text. A rung gets all its macros, defaults
-    included. BuildError shows each message against its source line; ValueError names an unknown
-    rung, macro or architecture.
+    included. Without a compiler, what the book ships (`kernels.shipped`). BuildError shows each message
+    against its source line; ValueError names an unknown rung, macro or architecture; NoCompiler says
+    what was not shipped.
     """
-    arch = normal_arch(arch)
-    if isinstance(source, str) and source in RUNGS:
-        source = RUNGS[source]
-    if isinstance(source, Rung):
-        arch = source.target(arch)
-    text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
-    headers = _local_headers(text, beside)
-    # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
-    words = set(WORD.findall("\n".join([text, *headers.values()])))
-    flags = [
-        f"-arch=sm_{arch}",
-        "-std=c++17",
-        "-lineinfo",
-        "--ptxas-options=-v",
-        *(f"-D{key}={value}" for key, value in sorted(macros.items()) if key in words),
-        *options,
-    ]
-    asked = [CACHE_FORMAT, name, text, headers, list(flags)]
+    asked, macros = _asked(source, macros, arch, name, options)
+    _, name, text, headers, flags = asked
+    arch = flags[0].removeprefix("-arch=sm_")
     carried = os.environ.get("GEMM_BUILDS")
     if cache and carried and (hit := _read(Path(carried) / _file_name(asked))):
         return replace(hit, macros=macros)
-    nvrtc = compiler()
+    try:
+        nvrtc = compiler()
+    except ImportError as error:
+        if stored := shipped().get(_digest(asked)):
+            if "refused" in stored:
+                found = tuple(Diagnostic(**one) for one in stored["diagnostics"])
+                raise BuildError(stored["refused"], found, stored["log"]) from None
+            return replace(_build(stored), macros=macros)
+        raise NoCompiler(f"{name} for sm_{arch}", str(error)) from None
     check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
     version = f"NVRTC {nvrtc.major}.{nvrtc.minor}"
@@ -154,17 +151,20 @@ def build(
         return replace(hit, macros=macros)
 
     start = time.perf_counter()
-    flags += [f"-I{folder}" for folder in folders]
-    done = _compiled(nvrtc, text, name, headers, flags)
+    included = [f"-I{folder}" for folder in folders]
+    done = _compiled(nvrtc, text, name, headers, [*flags, *included])
     seconds = time.perf_counter() - start
     texts = {name: text, **headers}
     log = _relative_names(done.log, texts)
     diagnostics = _diagnostics(log, texts)
     if not done.ok:
         errors = tuple(d for d in diagnostics if d.severity != "warning")
-        raise BuildError(
+        refused = BuildError(
             f"{name} does not compile for sm_{arch}", errors or (Diagnostic("error", log),), log
         )
+        if cache and carried:
+            _write_refusal(Path(carried) / _file_name(asked), refused, name, arch, macros)
+        raise refused
     built = Build(
         name=name,
         arch=arch,
@@ -182,6 +182,39 @@ def build(
         if carried:
             _write(Path(carried) / _file_name(asked), built)
     return built
+
+
+def key(
+    source: str | Path | Rung,
+    macros: Mapping[str, int | str] | None = None,
+    arch: int | str | None = None,
+    name: str | None = None,
+    options: tuple[str, ...] = (),
+) -> str:
+    """What `kernels.shipped` knows this build by: a hash of all that goes in but the compiler."""
+    return _digest(_asked(source, macros, arch, name, options)[0])
+
+
+def _asked(source, macros, arch, name: str | None, options: tuple[str, ...]) -> tuple[list, dict]:
+    """All that goes into a build but the compiler, and the macros."""
+    arch = normal_arch(arch)
+    if isinstance(source, str) and source in RUNGS:
+        source = RUNGS[source]
+    if isinstance(source, Rung):
+        arch = source.target(arch)
+    text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
+    headers = _local_headers(text, beside)
+    # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
+    words = set(WORD.findall("\n".join([text, *headers.values()])))
+    flags = [
+        f"-arch=sm_{arch}",
+        "-std=c++17",
+        "-lineinfo",
+        "--ptxas-options=-v",
+        *(f"-D{key}={value}" for key, value in sorted(macros.items()) if key in words),
+        *options,
+    ]
+    return [CACHE_FORMAT, name, text, headers, flags], macros
 
 
 def _compiled(nvrtc, text: str, name: str, headers: Mapping[str, str], options: list[str]):
@@ -208,8 +241,11 @@ def normal_arch(arch: int | str | None = None) -> str:
 
 
 def check_arch(arch: int | str) -> None:
-    """ValueError, with the architectures there are, for one that this NVRTC does not know."""
-    nvrtc = compiler()
+    """ValueError, with the architectures there are, for one that this NVRTC does not know; nothing without an NVRTC."""
+    try:
+        nvrtc = compiler()
+    except ImportError:
+        return
     known = nvrtc.architectures()
     number = re.fullmatch(r"(\d+)[af]?", str(arch))
     if number is None or (known and int(number[1]) not in known):
@@ -233,7 +269,12 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
         if not source.exists:
             raise ValueError(f"{source.name}: kernels/{source.file} is not there")
-        return source.path.read_text(), source.file, source.resolve(macros, arch), FOLDER
+        return (
+            source.path.read_text(encoding="utf-8"),
+            source.file,
+            source.resolve(macros, arch),
+            FOLDER,
+        )
     if isinstance(source, str) and "\n" not in source and "{" not in source:
         if not source.endswith((".cu", ".cuh")):
             raise ValueError(f"no rung {source!r}; the ladder is {', '.join(RUNGS)}")
@@ -241,7 +282,12 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
     if isinstance(source, Path):
         if not source.exists() and (FOLDER / source).exists():
             source = FOLDER / source
-        return source.read_text(), name or source.name, macros, source.resolve().parent
+        return (
+            source.read_text(encoding="utf-8"),
+            name or source.name,
+            macros,
+            source.resolve().parent,
+        )
     return source, name or "kernel.cu", macros, FOLDER
 
 
@@ -255,7 +301,7 @@ def _local_headers(text: str, beside: Path) -> dict[str, str]:
         for name in INCLUDE.findall(waiting.pop()):
             path = next((p for p in (beside / name, FOLDER / name) if p.is_file()), None)
             if name not in found and path is not None:
-                found[name] = path.read_text()
+                found[name] = path.read_text(encoding="utf-8")
                 waiting.append(found[name])
     return found
 
@@ -333,21 +379,24 @@ def _relative_files(ptx: str, texts: Mapping[str, str], folders: tuple[Path, ...
     """Line information that names files as they are included, wherever the compile ran."""
 
     def shorten(match: re.Match) -> str:
-        path = match[2]
+        path = match[2].replace("\\\\", "/").replace("\\", "/")  # Windows, escaped or not
         for name in texts:
             if path == name or path.endswith(f"/{name}"):
                 return f"{match[1]}{name}{match[3]}"
         for folder in sorted(folders, key=lambda f: -len(str(f))):
-            if path.startswith(f"{folder}/"):
+            if path.startswith(f"{folder.as_posix()}/"):
                 return f"{match[1]}{path[len(str(folder)) + 1 :]}{match[3]}"
-        return f"{match[1]}{Path(path).name}{match[3]}"
+        return f"{match[1]}{PurePosixPath(path).name}{match[3]}"
 
     return PTX_FILE.sub(shorten, ptx)
 
 
+def _digest(parts: list) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
 def _file_name(parts: list) -> str:
-    digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    return f"{digest}.json.gz"
+    return f"{_digest(parts)}.json.gz"
 
 
 def _read(path: Path) -> Build | None:
@@ -356,12 +405,22 @@ def _read(path: Path) -> Build | None:
         stored = json.loads(gzip.decompress(path.read_bytes()))
         if not stored["ptx"] or not stored["cubin"] or not stored["reports"]:
             return None  # nothing that compiles is empty
-        stored["cubin"] = base64.b64decode(stored["cubin"])
-        stored["reports"] = {entry: Report(**r) for entry, r in stored["reports"].items()}
-        stored["warnings"] = tuple(stored["warnings"])
-        return Build(**{**stored, "cached": True})
+        return _build(stored)
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error):
         return None
+
+
+def _build(stored: Mapping) -> Build:
+    """A build from what is stored of it, which stays as it is."""
+    return Build(
+        **{
+            **stored,
+            "cubin": base64.b64decode(stored["cubin"]),
+            "reports": {entry: Report(**r) for entry, r in stored["reports"].items()},
+            "warnings": tuple(stored["warnings"]),
+            "cached": True,
+        }
+    )
 
 
 def _prune(folder: Path, keep: int = CACHE_ENTRIES) -> None:
@@ -380,6 +439,14 @@ def _write(path: Path, built: Build) -> None:
             _prune(path.parent)
     except OSError:
         pass  # it costs time, not correctness
+
+
+def _write_refusal(path: Path, error: BuildError, name: str, arch: str, macros: Mapping) -> None:
+    """Stores what the compiler said of a source that it refused, for a machine that cannot ask it."""
+    stored = {"name": name, "arch": arch, "macros": macros, "refused": str(error).splitlines()[0]}
+    stored |= {"diagnostics": [asdict(one) for one in error.diagnostics], "log": error.log}
+    with contextlib.suppress(OSError):
+        write_whole(path, gzip.compress(json.dumps(stored).encode(), mtime=0))
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -42,3 +42,18 @@ class BuildError(Exception):
 
 class UnsupportedGPU(RuntimeError):
     """This machine's GPU (or the lack of one) cannot run what was asked for."""
+
+
+class NoCompiler(ImportError):
+    """This machine has no NVRTC, and the builds that the book ships have none of what was asked for."""
+
+    def __init__(self, what: str, why: str = ""):
+        super().__init__(
+            f"{what} is not among the builds that the book ships, and this machine has no CUDA compiler "
+            "(NVRTC; NVIDIA has none for macOS): run this cell in Colab, on Linux or on Windows."
+        )
+        self.why = why
+
+    def _render_traceback_(self) -> list[str]:
+        """In a notebook: one line, no traceback."""
+        return [str(self)]

@@ -194,8 +194,9 @@ def gemm(
 
 
 def arch_on_emulator(rung: str | Rung, arch: int | str | None = None) -> int | str:
-    """What a rung is compiled for on the emulator: `arch`, else sm_80, or the oldest that it runs on."""
-    return arch or max(DEFAULT_ARCH, find(rung).min_arch)
+    """What a rung is compiled for on the emulator: `arch`, else sm_80 (or $GEMM_ARCH), or the oldest that it is about."""
+    rung = find(rung)
+    return arch or max(DEFAULT_ARCH, rung.min_arch, rung.counted_on)
 
 
 def _check_architecture(rung: Rung, arch: str) -> None:

@@ -58,7 +58,7 @@ class Linear:
 
 def source() -> str:
     """The rung's text with the fused epilogue. ValueError where a change finds nothing to replace."""
-    text = find(RUNG).path.read_text()
+    text = find(RUNG).path.read_text(encoding="utf-8")
     for old, new in CHANGES:
         if text.count(old) != 1:
             raise ValueError(f"{RUNG} has {text.count(old)} times what should be there once: {old}")

@@ -6,6 +6,7 @@ Reached through `cuda.bindings` or, where that is not installed, through CuPy.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -116,6 +117,8 @@ def _text(value: str | bytes) -> str:
 @lru_cache
 def compiler() -> CudaBindings | CupyNvrtc:
     """The NVRTC of this machine. ImportError says what to install when there is none."""
+    if os.environ.get("GEMM_COMPILER") == "none":  # as on macOS, for those who test that
+        raise ImportError("no NVRTC: GEMM_COMPILER is none")
     problems = []
     for binding in (CudaBindings, CupyNvrtc):
         try:

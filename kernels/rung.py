@@ -64,12 +64,13 @@ class Rung:
     `late` order the work without changing the tiles, and are tried on the best tiles only. `valid`
     drops the combinations that make no sense.
     `needs` says in words what settings must fulfil where the source itself does not refuse them.
-    `min_arch` and `max_arch` are the oldest and the newest architecture that it runs on (wgmma is sm_90's
-    alone). `boxes` gives, for a kernel that copies by TMA, the tile (rows, columns) of one copy of A and B,
-    and of C where it stores by TMA: such a kernel takes tensor maps (`tensor_map`), 128-byte
-    swizzled, for A and B, and one for C before C itself. `early` is for a kernel that waits itself for the
-    one before it in the stream (griddepcontrol): its launch may begin sooner. `promises` is what `check`
-    holds its accesses to, besides no spills.
+    `min_arch` and `max_arch` are the oldest and the newest architecture that it runs on (wgmma is sm_90's alone).
+    `counted_on` is the oldest architecture whose instructions it is about: on an older one it runs by other means
+    (sm_75 has no cp.async), and the emulator's counts would be of those. `boxes` gives, for a kernel that copies by
+    TMA, the tile (rows, columns) of one copy of A and B, and of C where it stores by TMA: such a kernel takes
+    tensor maps (`tensor_map`), 128-byte swizzled, for A and B, and one for C before C itself. `early` is for a
+    kernel that waits itself for the one before it in the stream (griddepcontrol): its launch may begin sooner.
+    `promises` is what `check` holds its accesses to, besides no spills.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Rung:
     tile: tuple[str | int, str | int, str | int] | None = None
     min_arch: int = 75
     max_arch: int | None = None
+    counted_on: int = 75
     alignment: int = 1
     a_major: str = "K"
     b_major: str = "N"

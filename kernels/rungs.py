@@ -166,6 +166,7 @@ LADDER = (
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
+        counted_on=80,
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "COPY": 4, "PAD": 4},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
@@ -174,6 +175,7 @@ LADDER = (
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
+        counted_on=80,
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 3, "MIN_BLOCKS": 2},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
@@ -186,6 +188,7 @@ LADDER = (
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
+        counted_on=80,
         macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 4, "PRODUCERS": 64,
                 "MIN_BLOCKS": 1},
         needs={
@@ -228,6 +231,7 @@ LADDER = (
     ),
     Rung(
         "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "STAGES": 2, "PAD": 8},
         needs={**WMMA_SHARED, **TWO_STAGES},
@@ -239,6 +243,7 @@ LADDER = (
     ),
     Rung(
         "mma_atoms", 14, "one warp, one instruction: who holds what",
+        counted_on=80,
         inputs="float16",
         macros={},
         threads=lambda **_: WARP,
@@ -248,6 +253,7 @@ LADDER = (
     ),
     Rung(
         "mma_sync", 15, "ldmatrix feeds mma.sync",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 64, "BN": 64},
         threads=lambda BM, BN, **_: warp_threads(BM=BM, BN=BN, WM=16, WN=32),
@@ -257,6 +263,7 @@ LADDER = (
     ),
     Rung(
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -266,6 +273,7 @@ LADDER = (
     ),
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -275,6 +283,7 @@ LADDER = (
     ),
     Rung(
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -299,6 +308,7 @@ LADDER = (
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
+        counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 4, "GROUP": 8, "BLOCKS": H100_SMS,
                 "HALF_OUTPUT": 0},

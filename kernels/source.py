@@ -29,7 +29,7 @@ def source(rung: str | Rung, part: str | None = None) -> str:
         raise ValueError(f"{rung.name} is written in Python: see kernels/{rung.name}.py")
     if not rung.exists:
         raise ValueError(f"{rung.name}: kernels/{rung.file} is not there")
-    text = rung.path.read_text()
+    text = rung.path.read_text(encoding="utf-8")
     if part is None:
         return "".join(line for line in text.splitlines(True) if not MARK.match(line))
     found = parts(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -42,6 +43,7 @@ def bench(
     defaults: bool = False,
     show: bool = True,
     file: str | Path | None = None,
+    patience_s: float = math.inf,
 ) -> list[dict]:
     """One row per rung, setting and size, as in `results/`; printed as a table, and written to
     `file` as JSON.
@@ -49,7 +51,7 @@ def bench(
     A size is n (for n x n x n) or (M, N, K). Every rung runs at the configuration of
     `kernels.settings` for its size, or at its row's with `defaults`; the notes below the table say
     which. Without a GPU to measure on (`kernels.machine.live`) the rows are recorded ones, and the
-    table says where and when.
+    table says where and when. A rung that takes longer than `patience_s` is timed by fewer samples.
     """
     names = [find(r).name for r in rungs or RUNGS]
     if wrong := [size for size in sizes if min(extents(size)) < 1]:
@@ -61,13 +63,18 @@ def bench(
     if live() is None:
         rows, label = _recorded_rows(names, sizes)
     else:
-        rows, label = _live_rows(names, sizes, samples, defaults), f"measured on {gpu().name}"
+        rows, label = (
+            _live_rows(names, sizes, samples, defaults, patience_s),
+            f"measured on {gpu().name}",
+        )
     if show:
         print(label)
         print(format_rows(rows))
         print(notes(rows))
     if file:
-        Path(file).write_text(json.dumps({"label": label, "rows": rows}, indent=1) + "\n")
+        Path(file).write_text(
+            json.dumps({"label": label, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+        )
     return rows
 
 
@@ -156,7 +163,9 @@ def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
     return rows, f"{why}: {recording.label}"
 
 
-def _live_rows(names: list[str], sizes, samples: int, defaults: bool) -> list[dict]:
+def _live_rows(
+    names: list[str], sizes, samples: int, defaults: bool, patience_s: float
+) -> list[dict]:
     work = [
         (find(name), extents(size), setting)
         for size in sizes
@@ -172,12 +181,13 @@ def _live_rows(names: list[str], sizes, samples: int, defaults: bool) -> list[di
             print(f"{rung.name}: skipped, kernels/{rung.file} is not there", file=sys.stderr)
             continue
         try:
-            if isinstance(setting, Types):
-                rows.append(time_rung(rung, *size, samples=samples, types=setting, library=library))
-            else:
-                rows.append(
-                    time_rung(rung, *size, setting, samples, library=library, defaults=defaults)
+            is_library = isinstance(setting, Types)
+            how = {"types": setting} if is_library else {"macros": setting, "defaults": defaults}
+            rows.append(
+                time_rung(
+                    rung, *size, samples=samples, library=library, patience_s=patience_s, **how
                 )
+            )
         except (UnsupportedGPU, TimeoutError) as error:
             print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
         release()

@@ -48,6 +48,6 @@ def stored() -> dict:
 def _cpu() -> str:
     """The processor's name, as Linux gives it, or its architecture."""
     about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
     names = [line.split(":")[1] for line in lines if line.startswith("model name")]
     return " ".join((names or [platform.machine()])[0].split())

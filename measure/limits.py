@@ -147,7 +147,9 @@ def record_limits(
     name = f"limits-{gpu().slug}"
     path = FOLDER / f"{name}.json"
     rows = (
-        {row["rung"]: row for row in json.loads(path.read_text())["rows"]} if path.exists() else {}
+        {row["rung"]: row for row in json.loads(path.read_text(encoding="utf-8"))["rows"]}
+        if path.exists()
+        else {}
     )
     for rung in rungs or watched():
         config = dict(configuration(rung, SIZE).macros)

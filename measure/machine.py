@@ -131,7 +131,7 @@ def record() -> Path:
         "rows": [asdict(row) for row in rows],
     }
     path = FOLDER / f"machine-{here.slug}.json"
-    path.write_text(json.dumps(stored, indent=1) + "\n")
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return path
 
 

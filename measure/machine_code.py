@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from kernels.build import Build
+from kernels.shipped import machine_code
 
 BYTES = 16
 LDS = 0x984
@@ -86,7 +87,7 @@ def fills_of_shared(build: Build, entry: str | None = None) -> dict[str, int]:
 
 def instructions(build: Build, entry: str | None = None) -> int:
     """Machine instructions of one kernel, the padding at its end among them."""
-    return len(_section(build.cubin, f".text.{entry or build.entry}")) // BYTES
+    return len(_section(machine_code(build), f".text.{entry or build.entry}")) // BYTES
 
 
 def same_code(first: Build, second: Build) -> bool:
@@ -96,7 +97,7 @@ def same_code(first: Build, second: Build) -> bool:
 
 def _words(build: Build, entry: str | None) -> list[tuple[int, int]]:
     """The low and the high half of every instruction."""
-    code = _section(build.cubin, f".text.{entry or build.entry}")
+    code = _section(machine_code(build), f".text.{entry or build.entry}")
     return list(struct.iter_unpack("<QQ", code[: len(code) // BYTES * BYTES]))
 
 

@@ -69,7 +69,7 @@ def recordings() -> dict[str, Recording]:
     """All results files, by the name of their GPU."""
     found = {}
     for path in sorted(FOLDER.glob("*.json")):
-        stored = json.loads(path.read_text())
+        stored = json.loads(path.read_text(encoding="utf-8"))
         if not {"ms_median", "rung"} <= set(next(iter(stored.get("rows", ())), ())):
             continue  # holds no times of rungs
         fields = {key: stored.get(key, "") for key in ("machine", "recorded", "commit", "method")}

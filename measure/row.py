@@ -9,6 +9,7 @@ from collections.abc import Mapping, MutableMapping
 
 import numpy as np
 
+from kernels import cublas
 from kernels.accuracy import accuracy
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
@@ -18,7 +19,17 @@ from kernels.rungs import find
 
 from . import clock
 from .library import Library, timed
-from .timing import SAMPLES, Launch, Timing, cublas_launches, matrices, measure, rung_launches
+from .timing import (
+    BURST_MS,
+    PAUSE_S,
+    SAMPLES,
+    Launch,
+    Timing,
+    cublas_launches,
+    matrices,
+    measure,
+    rung_launches,
+)
 
 FEWEST_SAMPLES = 5  # of which a median is still taken, on a GPU that is slow
 COPY_SAMPLES = 7  # of the times with padding or a transposed copy
@@ -50,6 +61,7 @@ def time_rung(
     sustained_s: float = 0.0,
     library: MutableMapping | None = None,
     defaults: bool = False,
+    patience_s: float = math.inf,
 ) -> dict:
     """This rung against cuBLAS at one size, on this machine's GPU, at the configuration that
     `kernels.settings` names (`macros` and `defaults` as there).
@@ -57,7 +69,8 @@ def time_rung(
     `types` is for the rung `cublas` alone, whose formats are the caller's choice. With `sustained_s`
     the kernel also runs for so many seconds without a pause. `library` keeps cuBLAS's times between
     calls of one run. UnsupportedGPU when the GPU is absent or cannot run the rung. A slow GPU takes
-    fewer samples, as many as `limit_s` seconds hold; TimeoutError when that is fewer than 5.
+    fewer samples, as many as `limit_s` seconds hold; TimeoutError when that is fewer than 5. Whoever waits for
+    the row gives `patience_s`: what takes longer, pauses included, has as few as 5.
     """
     if gpu() is None:
         raise UnsupportedGPU("timing needs an NVIDIA GPU and CuPy")
@@ -66,11 +79,12 @@ def time_rung(
     if rung.machine == "cpu":
         return _time_cpu(*size)
     if rung.name == "cublas":
-        return _time_cublas(rung, size, types or Types(), samples, sustained_s)
+        return _time_cublas(rung, size, types or Types(), samples, sustained_s, patience_s)
     how = plan(rung, M, N, K, macros, defaults=defaults)
     sets = matrices(how.types, how.shapes())
     launches = rung_launches(how, sets)
-    samples = _affordable(_seconds(launches[0]), samples, limit_s)
+    seconds = _seconds(launches[0])
+    samples = min(_affordable(seconds, samples, limit_s), _bearable(seconds, samples, patience_s))
     timing = measure({"rung": launches}, samples)["rung"]
     _poison(sets[0][2])  # what the kernel does not write is seen
     launches[0]()
@@ -92,14 +106,16 @@ def _library(rung: Rung, types: Types, size: Size, samples: int, known) -> Libra
     return known[key]
 
 
-def _time_cublas(rung: Rung, size: Size, types: Types, samples: int, sustained_s: float) -> dict:
+def _time_cublas(
+    rung: Rung, size: Size, types: Types, samples: int, sustained_s: float, patience_s: float
+) -> dict:
     M, N, K = size
-    found = timed(types, size, samples=samples)
-    if found is None:
+    if not cublas.takes(types):
         raise UnsupportedGPU(f"cuBLAS's gemmEx has no {types}")
     sets = matrices(types, ((M, K), (K, N), (M, N)))
     launches = cublas_launches(sets, types)
-    launches[0]()
+    samples = _bearable(_seconds(launches[0]), samples, patience_s)
+    found = timed(types, size, samples=samples)
     row = _row(rung, size, types, found.asked, {}, "the library's own choice")
     row |= _error(sets[0], types, rung)
     row |= _clocks(launches, found.asked, size, sustained_s)
@@ -127,6 +143,13 @@ def _affordable(seconds: float, samples: int, limit_s: float) -> int:
             f"one launch takes {seconds:.2g} s: {fewest} samples exceed {limit_s:.0f} s"
         )
     return fit
+
+
+def _bearable(seconds: float, samples: int, patience_s: float) -> int:
+    """How many samples of such launches `measure.timing` takes in that time, at most `samples` and at least 5."""
+    in_a_burst = max(1, round(BURST_MS / 1e3 / seconds))
+    each = seconds + (PAUSE_S + seconds) / in_a_burst
+    return min(samples, max(FEWEST_SAMPLES, int(min(samples, patience_s / each))))
 
 
 def _clocks(launches: list[Launch], timing: Timing, size: Size, sustained_s: float) -> dict:

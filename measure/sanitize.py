@@ -116,7 +116,7 @@ def _launch(kernel: str, machine: str):
     macros = dict(configuration(rung, TIMED_AT, arch, given, defaults=mistake is not None).macros)
     built = None
     if mistake and mistake.right:
-        text = rung.path.read_text()
+        text = rung.path.read_text(encoding="utf-8")
         if mistake.right not in text:
             raise ValueError(f"{mistake.label}: {rung.file} no longer contains {mistake.right!r}")
         changed = text.replace(mistake.right, mistake.wrong, 1)

@@ -122,7 +122,9 @@ def tidy(ptx: str) -> str:
 
 def hash_of(source: Path) -> str:
     """Of a kernels' source, without regard to how lines end."""
-    return hashlib.sha256("\n".join(source.read_text().splitlines()).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        "\n".join(source.read_text(encoding="utf-8").splitlines()).encode()
+    ).hexdigest()[:16]
 
 
 def write_ptx() -> list[Path]:

@@ -1,11 +1,12 @@
 """Does the book run in Colab? An environment like its image, the book served from a local bare clone, every notebook run.
 
-    python tests/colab_image.py check [--arch 75,80] [NOTEBOOK ...]   make colab-check
+    python tests/colab_image.py check [--arch 75,80,t4] [NOTEBOOK ...]   make colab-check
     python tests/colab_image.py pins                                  make colab-pins: renew tests/colab-image.txt
 
 What is checked: the set-up cell of a published notebook, outside any clone, fetches the book and installs what the image
 lacks in under 60 s, and nothing that the image has changes its version; then every cell of every notebook runs on the
-emulator, as on a machine of that architecture, and none writes a warning.
+emulator, as on a machine of that architecture, and none writes a warning. As `t4`, CuPy is replaced by `tests/stub_t4`: the
+cells take every branch for a GPU, times are recorded ones that were scaled, and what was not timed is said.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / "tests" / "colab-image.txt"
 PUBLISHED = "https://raw.githubusercontent.com/googlecolab/backend-info/main/"
 SETUP_SECONDS = 60
+STUB_OF_GPU = ROOT / "tests" / "stub_t4"
 # Stands where Colab's own package is: the set-up cell asks whether it was imported.
 STUB = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
 
@@ -48,7 +50,7 @@ def python() -> str:
 def image(folder: Path) -> Path:
     """A virtual environment with the image's packages; returns its Python. Kept until the pins change."""
     made, stamp = folder / "bin" / "python", folder / "pins.txt"
-    if not stamp.exists() or stamp.read_text() != PINS.read_text():
+    if not stamp.exists() or stamp.read_text(encoding="utf-8") != PINS.read_text(encoding="utf-8"):
         print("making an environment like Colab's image ...", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([python(), "-m", "venv", folder], check=True)
@@ -57,8 +59,8 @@ def image(folder: Path) -> Path:
             [made, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"],
             capture_output=True, text=True, check=True,
         ).stdout.strip()  # fmt: skip
-        Path(packages, "colab_stub.pth").write_text("import colab_stub\n")
-        Path(packages, "colab_stub.py").write_text(STUB)
+        Path(packages, "colab_stub.pth").write_text("import colab_stub\n", encoding="utf-8")
+        Path(packages, "colab_stub.py").write_text(STUB, encoding="utf-8")
         shutil.copyfile(PINS, stamp)
     return made
 
@@ -106,7 +108,9 @@ with client.setup_kernel():
         if said.strip():
             problem = f"cell {number} wrote to stderr: {said[-600:]}"
             break
-print(json.dumps({"problem": problem, "setup": seconds[0] if seconds else None, "seconds": sum(seconds)}))
+missed = [line for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs
+          if out.output_type == "stream" for line in out.text.splitlines() if "was not timed here" in line]
+print(json.dumps({"problem": problem, "missed": missed, "setup": seconds[0] if seconds else None, "seconds": sum(seconds)}))
 """
 
 
@@ -128,12 +132,15 @@ def check(names: list[str], archs: list[str]) -> int:
             for name in names or notebooks():
                 environment = os.environ | {
                     "CUDA_VISIBLE_DEVICES": "",
-                    "GEMM_ARCH": arch,
                     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                     "PATH": f"{interpreter.parent}{os.pathsep}{os.environ['PATH']}",
                 }
-                environment.pop("GEMM_REPOSITORY", None)
-                environment.pop("PYTHONPATH", None)
+                for name_of in ("GEMM_REPOSITORY", "PYTHONPATH", "GEMM_ARCH", "GEMM_BUILDS"):
+                    environment.pop(name_of, None)
+                waited = place / "seconds.txt"
+                waited.unlink(missing_ok=True)
+                on_gpu = {"PYTHONPATH": str(STUB_OF_GPU), "STUB_T4_SECONDS": str(waited)}
+                environment |= on_gpu if arch == "t4" else {"GEMM_ARCH": arch}
                 notebook = subprocess.run(
                     ["git", "show", f"colab:{name}"], cwd=work, capture_output=True, check=True
                 ).stdout
@@ -153,7 +160,13 @@ def check(names: list[str], archs: list[str]) -> int:
                 after = versions(interpreter)
                 if changed := {k: after.get(k) for k, v in before.items() if after.get(k) != v}:
                     problems.append(f"the image's packages changed: {changed}")
-                print(f"sm_{arch} {name}: {'; '.join(problems) or 'right'} "
+                if waited.exists():
+                    seconds = sum(map(float, waited.read_text(encoding="utf-8").split()))
+                    print(f"  the GPU would have worked for {seconds:.0f} s")
+                machine = "T4" if arch == "t4" else f"sm_{arch}"
+                for line in told.get("missed", []):
+                    print(f"  {line}")
+                print(f"{machine} {name}: {'; '.join(problems) or 'right'} "
                       f"(set-up {told['setup'] or 0:.1f} s, all {told['seconds']:.0f} s)", flush=True)  # fmt: skip
                 failed += bool(problems)
     return 1 if failed else 0
@@ -172,8 +185,13 @@ def pins() -> int:
         with urllib.request.urlopen(PUBLISHED + name, timeout=60) as answer:
             return answer.read().decode()
 
-    there = dict(re.findall(r"^([\w.-]+)==(\S+)$", published("pip-freeze.gpu.txt"), re.MULTILINE))
-    version = re.search(r"^Python (\d+\.\d+)", published("os-info-gpu.txt"), re.MULTILINE)[1]
+    try:
+        listed, about = published("pip-freeze.gpu.txt"), published("os-info-gpu.txt")
+    except OSError as error:
+        print(f"Colab's list cannot be read from {PUBLISHED}: {error}", file=sys.stderr)
+        return 1
+    there = dict(re.findall(r"^([\w.-]+)==(\S+)$", listed, re.MULTILINE))
+    version = re.search(r"^Python (\d+\.\d+)", about, re.MULTILINE)[1]
     names = re.findall(r"^([\w.-]+)==", PINS.read_text(encoding="utf-8"), re.MULTILINE)
     gone = [name for name in names if name not in there]
     if gone:
@@ -192,7 +210,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="colab_image")
     parser.add_argument("do", choices=["check", "pins"])
     parser.add_argument("notebooks", nargs="*", help="default: all of the book")
-    parser.add_argument("--arch", default="75,80", help="such as 75 or 75,80")
+    parser.add_argument("--arch", default="75,80,t4", help="such as 75 or 75,t4")
     asked = parser.parse_intermixed_args()
     return pins() if asked.do == "pins" else check(asked.notebooks, asked.arch.split(","))
 

@@ -92,7 +92,7 @@ def run(
     started = time.perf_counter()
     types = rung.types(macros)
     A, B = kernels.random_inputs(types, M, N, K)[:2]
-    text = rung.path.read_text()
+    text = rung.path.read_text(encoding="utf-8")
     try:
         built = None
         if changes:

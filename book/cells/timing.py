@@ -13,6 +13,7 @@ from kernels.machine import live
 from measure.bench import bench
 from measure.results import recorded, recordings
 
+PATIENCE_S = 1.0  # for the samples of one row, while somebody waits for the figure
 KINDS = ("float32", "tf32", "float16")  # inputs whose peak the data sheets in `machine.PEAKS` give
 
 
@@ -77,7 +78,7 @@ def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
     """
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
-        rows = bench(rungs, (size,), show=False)
+        rows = bench(rungs, (size,), show=False, patience_s=PATIENCE_S)
     if live() is None:
         return rows
     order = list(rungs or RUNGS)

@@ -87,7 +87,7 @@ def roofline(counts: Iterable[int]):
 def change():
     """The rung's epilogue and the fused one."""
     return figures.diff_source(
-        find(fused.RUNG).path.read_text(),
+        find(fused.RUNG).path.read_text(encoding="utf-8"),
         fused.source(),
         names=(fused.RUNG, "linear_bias_gelu"),
         context=0,
@@ -97,7 +97,7 @@ def change():
 
 def epilogue():
     """The function that stores."""
-    text = (find(fused.RUNG).path.parent / "bias_gelu.cuh").read_text()
+    text = (find(fused.RUNG).path.parent / "bias_gelu.cuh").read_text(encoding="utf-8")
     return figures.cuda(text[text.index("__device__ __forceinline__ float gelu(") :])
 
 

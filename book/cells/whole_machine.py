@@ -71,7 +71,7 @@ def loads(trace) -> int:
 
 def store_panel() -> str:
     """How a panel of C goes from registers to memory, as `epilogue_tma.cuh` has it."""
-    text = (FOLDER / "epilogue_tma.cuh").read_text()
+    text = (FOLDER / "epilogue_tma.cuh").read_text(encoding="utf-8")
     return listing("// Store a panel" + text.split("// Store a panel")[1])
 
 

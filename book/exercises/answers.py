@@ -56,7 +56,7 @@ def measured_wavefronts() -> dict[str, int]:
     from .exercise import FOLDER
 
     path = FOLDER / "cuda" / "count_wavefronts.cu"
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     built = kernels.build(path, arch=80)
     trace = launch(built, None, (1,), (LANES,), [np.zeros(LANES, np.float32)], machine="emulator")
     counts = {}

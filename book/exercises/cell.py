@@ -176,7 +176,9 @@ def save_progress(path: str | Path = "progress.json") -> None:
     """Write what has been passed to a file, to be kept or taken to another machine (a Colab machine is gone tomorrow)."""
     path = Path(path)
     try:
-        path.write_text(json.dumps({"passed": sorted(_passed())}, indent=1) + "\n")
+        path.write_text(
+            json.dumps({"passed": sorted(_passed())}, indent=1) + "\n", encoding="utf-8"
+        )
     except OSError as error:
         print(f"{WRONG} nothing saved: {path} cannot be written ({error.strerror})")
         return
@@ -187,7 +189,7 @@ def load_progress(path: str | Path = "progress.json") -> None:
     """Add what such a file says has been passed to what has been passed here. Nothing is lost either way."""
     path = Path(path)
     try:
-        stored = json.loads(path.read_text())
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         print(f"{WRONG} there is no {path}; save_progress() writes one")
         return
@@ -213,7 +215,7 @@ def _progress_file() -> Path:
 
 def _passed() -> set[str]:
     try:
-        return set(json.loads(_progress_file().read_text()))
+        return set(json.loads(_progress_file().read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return set()
 
@@ -226,7 +228,7 @@ def _store(names: set[str]) -> None:
     path = _progress_file()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(sorted(names)))
+        path.write_text(json.dumps(sorted(names)), encoding="utf-8")
     except OSError:
         pass  # a read-only home costs the progress page, not the verdict
 

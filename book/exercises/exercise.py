@@ -147,12 +147,18 @@ class Exercise:
     @property
     def skeleton(self) -> str:
         """What the reader is given: CUDA, or the Python cell."""
-        return _version(self.path.read_text(), GIVEN) if self.is_kernel else self.given
+        return (
+            _version(self.path.read_text(encoding="utf-8"), GIVEN) if self.is_kernel else self.given
+        )
 
     @property
     def solution(self) -> str:
         """One right answer, of the same kind."""
-        return _version(self.path.read_text(), ANSWER) if self.is_kernel else self.answer
+        return (
+            _version(self.path.read_text(encoding="utf-8"), ANSWER)
+            if self.is_kernel
+            else self.answer
+        )
 
     @property
     def path(self) -> Path:

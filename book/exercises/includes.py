@@ -58,7 +58,10 @@ def missing(text: str, file: str) -> tuple[Diagnostic, ...]:
 def _known(header: str) -> bool:
     if for_kernels(header) or header in _FOR_HOST or _FOR_HOST_TOO.fullmatch(header):
         return True
-    nvrtc = compiler()
+    try:
+        nvrtc = compiler()
+    except ImportError:
+        return False
     folders = include_folders((nvrtc.major, nvrtc.minor))
     return any((folder / header).is_file() for folder in folders)
 

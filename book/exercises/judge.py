@@ -142,8 +142,11 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
     gpu = kernels.gpu()
     if gpu is not None and exercise.arch and f"{gpu.arch}a" != exercise.arch:
         reached.append(f"not tried on this {gpu.name}: it is made for sm_{exercise.arch}")
+    elif gpu is not None and (built := _for_gpu(exercise, source, gpu)) is None:
+        reached.append(
+            f"not tried on this {gpu.name}: it needs instructions that sm_{gpu.arch} lacks"
+        )
     elif gpu is not None:
-        built = compile_cell(exercise.name, source, exercise.arch or gpu.arch)
         for one in tries:
             here = attempt(built, exercise.name, one.case, machine="gpu")
             if not here.right:
@@ -155,12 +158,20 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
                 where = f"right on the emulator, but wrong at {one.case.label} on this {gpu.name}"
                 return failed(where, *said)
         reached.append(f"right on this {gpu.name} too")
-    if exercise.race is not None:
+    if exercise.race is not None and built is not None:
         faster, told = race(exercise, built, gpu)
         if not faster:
             return failed("right, but not fast enough", right, *reached, told, pictures=drawn)
         reached.append(told)
     return Verdict(exercise.name, True, right, tuple(reached), drawn)
+
+
+def _for_gpu(exercise: Exercise, source: str, gpu) -> kernels.Build | None:
+    """What compiled for the emulator, compiled for this GPU; None for a GPU that is too old for it."""
+    try:
+        return compile_cell(exercise.name, source, exercise.arch or gpu.arch)
+    except kernels.BuildError:
+        return None
 
 
 def _pictures(kernel: _Kernel, one: Attempt) -> tuple:

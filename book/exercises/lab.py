@@ -323,7 +323,7 @@ def read(source: str | Path) -> tuple[str, str]:
     path = Path(source)
     if not path.exists():
         path = FOLDER / "cuda" / path
-    return path.read_text(), path.name
+    return path.read_text(encoding="utf-8"), path.name
 
 
 def lab_inputs(size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -113,7 +113,7 @@ def without_the_wait() -> str:
 
 def recorded() -> dict | None:
     """The lab's output on a GPU: {"gpu", "recorded", "output", "ms": {kernel: ms}}; None before it was recorded."""
-    return json.loads(RECORDED.read_text()) if RECORDED.exists() else None
+    return json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else None
 
 
 def record(path: Path = RECORDED) -> LabReport:
@@ -125,7 +125,7 @@ def record(path: Path = RECORDED) -> LabReport:
         "output": str(report),
         "ms": {r.kernel.name: r.ms for r in report.runs},
     }
-    path.write_text(json.dumps(stored, indent=1) + "\n")
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     return report
 
 

@@ -39,6 +39,12 @@ HOW = (
     "too if you have one: new random inputs each time, awkward sizes, every element compared. Without changes each check "
     "fails, and says why. Each exercise also has a question that you can answer in the page itself, without running anything."
 )
+# On the first page only.
+KEPT = (
+    "The page [Your progress](progress.ipynb) lists what you have passed. A machine in the cloud, such as Colab's, forgets it "
+    "when your session ends: run `from book.exercises import save_progress, load_progress`, save it with "
+    '`save_progress("progress.json")`, download that file, and next time upload it and call `load_progress("progress.json")`.'
+)
 
 
 def file_name(part: str) -> str:
@@ -96,10 +102,11 @@ def cells(exercise: Exercise) -> list:
 def notebook(part: str):
     """The notebook of one part, without outputs."""
     made = new_notebook()
+    title = part if part in PROPER else part[0].lower() + part[1:]
+    begin = [f"# Exercises: {title}", INTRODUCTIONS[part], HOW]
+    begin += [KEPT] if part == PARTS[0] else []
     made.cells = [
-        new_markdown_cell(
-            f"# Exercises: {part if part in PROPER else part[0].lower() + part[1:]}\n\n{INTRODUCTIONS[part]}\n\n{HOW}"
-        ),
+        new_markdown_cell("\n\n".join(begin)),
         new_code_cell(LOAD),
     ]
     for exercise in EXERCISES:
@@ -151,7 +158,7 @@ def lab():
     """The lab's notebook, from `lab_notes.md`: Markdown, with code cells between lines of four backquotes."""
     made = new_notebook()
     lab3 = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
-    text = (FOLDER / "lab_notes.md").read_text()
+    text = (FOLDER / "lab_notes.md").read_text(encoding="utf-8")
     text = text.replace("{skeleton}", lab3.skeleton.rstrip()).replace(
         "{solution}", lab3.solution.rstrip()
     )

@@ -9,7 +9,7 @@ from cuda_source import compile_ptx
 
 import emulator
 
-SOURCE = (Path(__file__).parent / "kernels_of_others.cu").read_text()
+SOURCE = (Path(__file__).parent / "kernels_of_others.cu").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

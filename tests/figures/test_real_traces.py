@@ -22,7 +22,7 @@ def traces():
 
 
 def text(name):
-    return find(name).path.read_text()
+    return find(name).path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["uncoalesced", "naive", "tiled"])

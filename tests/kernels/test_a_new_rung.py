@@ -48,7 +48,7 @@ def repository(tmp_path_factory):
         shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "kernels" / "99_two_rows.cu").write_text(SOURCE)
     table = root / "kernels" / "rungs.py"
-    text = table.read_text()
+    text = table.read_text(encoding="utf-8")
     last = '    Rung("cublas", None,'
     assert text.count(last) == 1
     table.write_text(text.replace(last, ROW + last))
@@ -80,7 +80,7 @@ def test_every_command_knows_it(repository, command, words):
 
 def test_it_stands_in_the_ladder_s_readme(repository):
     run(repository, "measure", "readme")
-    page = (repository / "kernels" / "README.md").read_text()
+    page = (repository / "kernels" / "README.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if "99_two_rows.cu" in line)
     assert "one below the other" in row and "not recorded" in row
 

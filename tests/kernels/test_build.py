@@ -5,7 +5,7 @@ import json
 import multiprocessing
 import os
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 import pytest
 
@@ -230,7 +230,7 @@ def test_builds_carried_from_another_machine_need_no_compiler(empty_cache, tmp_p
     carried = build("tiled", {"BLOCK": 16}, arch=80)
     assert carried.cached and carried.cubin == made.cubin
     with pytest.raises(ImportError):
-        build("tiled", {"BLOCK": 8}, arch=80)
+        build("tiled", {"BLOCK": 8}, arch=86)
 
 
 def test_a_full_disk_leaves_nothing_behind(empty_cache, monkeypatch):
@@ -282,3 +282,12 @@ def test_headers_are_those_of_the_nearest_cuda(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="pip install nvidia-cuda-runtime nvidia-cuda-cccl"):
         include_folders((13, 0))
     include_folders.cache_clear()
+
+
+def test_line_information_of_windows_names_files_without_their_place_too():
+    from kernels.build import _relative_files
+
+    folder = PureWindowsPath("C:\\cuda\\include")
+    ptx = '.file 1 "C:\\\\cuda\\\\include\\\\crt\\\\mma.hpp"\n.file 2 "C:\\cuda\\include/cuda_fp16.hpp"\n.file 3 "D:\\x\\a.cu"\n'
+    found = _relative_files(ptx, {}, (folder,))
+    assert found == '.file 1 "crt/mma.hpp"\n.file 2 "cuda_fp16.hpp"\n.file 3 "a.cu"\n'

@@ -26,7 +26,9 @@ SETTINGS = [
     for setting in rung.configurations()
 ]
 FALLBACK = [
-    rung.name for rung in CUDA if rung.min_arch <= 75 and "ptx.cuh" in rung.path.read_text()
+    rung.name
+    for rung in CUDA
+    if rung.min_arch <= 75 and "ptx.cuh" in rung.path.read_text(encoding="utf-8")
 ]
 
 
@@ -190,7 +192,7 @@ WRONG = {
 def test_a_wrong_kernel_is_caught(mistake):
     name, size, right, wrong = WRONG[mistake]
     rung = find(name)
-    text = rung.path.read_text()
+    text = rung.path.read_text(encoding="utf-8")
     pattern = r"\s+".join(map(re.escape, right.split()))
     changed, times = re.subn(pattern, lambda _: wrong, text, count=1)
     assert times, "the mistake no longer applies to the source"
@@ -215,7 +217,7 @@ def _caught(name, size, built) -> bool:
 def test_the_unchanged_source_is_not_caught():
     rung = find("tiled")
     defines = "".join(f"#define {k} {v}\n" for k, v in rung.resolve().items())
-    built = build(defines + rung.path.read_text(), arch=80, name=rung.file)
+    built = build(defines + rung.path.read_text(encoding="utf-8"), arch=80, name=rung.file)
     assert not _caught("tiled", (40, 35, 70), built)
 
 

@@ -109,7 +109,7 @@ def arch_of(name):
 def planted(name, changes):
     """The rung built with these changes, at its row's configuration for its architecture."""
     rung, arch = find(name), arch_of(name)
-    text = rung.path.read_text()
+    text = rung.path.read_text(encoding="utf-8")
     for right, wrong in changes:
         assert right in text, f"{rung.file} no longer has {right!r}"
         text = text.replace(right, wrong)

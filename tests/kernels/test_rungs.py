@@ -24,7 +24,7 @@ def test_the_ladder_is_in_reading_order():
 @pytest.mark.parametrize("name", names)
 def test_defaults_in_the_file_are_those_of_the_table(name):
     rung = find(name)
-    written = dict(DEFAULT.findall(rung.path.read_text()))
+    written = dict(DEFAULT.findall(rung.path.read_text(encoding="utf-8")))
     numbers = {macro: int(value) for macro, value in written.items() if value.isdigit()}
     assert numbers == {macro: rung.macros[macro] for macro in numbers}
     # BLOCKS sets how many blocks a persistent kernel is launched with; the kernel reads gridDim.
@@ -33,7 +33,7 @@ def test_defaults_in_the_file_are_those_of_the_table(name):
 
 @pytest.mark.parametrize("name", names)
 def test_a_file_starts_with_its_idea_and_marks_its_parts(name):
-    text = find(name).path.read_text()
+    text = find(name).path.read_text(encoding="utf-8")
     header = text[: text.index("\n#") if "\n#" in text else None].splitlines()
     comment = [line for line in header if line.startswith("//")]
     assert 2 <= len(comment) <= 5, "header comment: two to five lines"
@@ -124,7 +124,7 @@ def test_what_a_part_says_is_what_the_file_says():
         return " ".join(line.split("//")[0] for line in text.splitlines()).split()
 
     for rung in CUDA:
-        for name, text in parts(rung.path.read_text()).items():
+        for name, text in parts(rung.path.read_text(encoding="utf-8")).items():
             assert code(source(rung, name)) == code(text), (rung.name, name)
     shown = source("mma_swizzled", "layout")
     assert "\n    return row * PITCH" in shown and max(map(len, shown.splitlines())) <= WIDTH

@@ -147,7 +147,7 @@ def test_this_machine_s_own_search_comes_first(stored, monkeypatch):
 def test_a_new_search_replaces_the_old_of_the_same_key_only(stored):
     file = stored(FOUND, replace(FOUND, size_class="2048"))
     stored(replace(FOUND, ms=0.25))
-    rows = json.loads(file.read_text())["settings"]
+    rows = json.loads(file.read_text(encoding="utf-8"))["settings"]
     assert [(row["size_class"], row["ms"]) for row in rows] == [("1024", 0.25), ("2048", 0.5)]
 
 

@@ -17,7 +17,7 @@ OTHERS = Path(__file__).parent / "others"
 
 def inspected(path: Path):
     """The inspection that a file's first line asks for, and the arguments before it ran."""
-    words = shlex.split(path.read_text().splitlines()[0].removeprefix("// inspect"))
+    words = shlex.split(path.read_text(encoding="utf-8").splitlines()[0].removeprefix("// inspect"))
     options = arguments().parse_args(["inspect", str(path), *words])
     args = [argument(text) for text in options.arg]
     before = [np.copy(arg) for arg in args]
@@ -128,12 +128,12 @@ def test_right_and_what_is_found(name):
 
 @pytest.mark.parametrize("path", sorted((OTHERS / "refused").glob("*.cu")), ids=lambda p: p.stem)
 def test_what_cannot_run_is_refused_by_name(path, capsys):
-    lines = path.read_text().splitlines()
+    lines = path.read_text(encoding="utf-8").splitlines()
     words = shlex.split(lines[0].removeprefix("// inspect"))
     assert main(["inspect", str(path), *words]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and error.startswith("measure inspect: "), error
-    for said in re.findall(r"^// said: (.*)$", path.read_text(), re.MULTILINE):
+    for said in re.findall(r"^// said: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):
         assert said in error
 
 
@@ -162,10 +162,12 @@ def test_typing_mistakes_end_in_one_line(words, said, capsys):
 
 def test_a_report_needs_nothing_else(tmp_path, capsys):
     target = tmp_path / "report.html"
-    words = shlex.split((OTHERS / "reduce_no_barrier.cu").read_text().splitlines()[0][11:])
+    words = shlex.split(
+        (OTHERS / "reduce_no_barrier.cu").read_text(encoding="utf-8").splitlines()[0][11:]
+    )
     code = main(["inspect", str(OTHERS / "reduce_no_barrier.cu"), *words, "--html", str(target)])
     assert code == 1  # it has hazards
-    page = target.read_text()
+    page = target.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
     assert "read-after-write" in page and "Bank conflicts" in page
     assert not re.search(r'(?:src|href)="(?!#)', page) and "<script" not in page
@@ -187,7 +189,7 @@ def test_ptx_is_annotated_by_its_own_lines(tmp_path):
     again = inspect(path, (2, 2), (32, 8), [b, a] if found.arguments[0].startswith("o") else [a, b])
     assert (b == a.T).all()
     line = again.conflicts[0].line
-    assert "ld.shared" in path.read_text().splitlines()[line - 1]
+    assert "ld.shared" in path.read_text(encoding="utf-8").splitlines()[line - 1]
     assert again.trace.total("shared_wavefronts") == found.trace.total("shared_wavefronts")
 
 

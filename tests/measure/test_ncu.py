@@ -34,7 +34,7 @@ def test_the_launch_asked_for_is_the_one_that_is_counted(tmp_path, monkeypatch):
     assert ncu.available()
     found = ncu.count("gemm_naive", [SECTORS, "smsp__none.sum"], ["measure.limits", "x"], launch=1)
     assert found == {SECTORS: 1310720.0}
-    said = (tmp_path / "said").read_text()
+    said = (tmp_path / "said").read_text(encoding="utf-8")
     assert "--kernel-name regex:^gemm_naive$ --launch-skip 1 --launch-count 1" in said
     assert f"--metrics {SECTORS},smsp__none.sum {sys.executable} -m measure.limits x" in said
 

@@ -19,7 +19,7 @@ def test_what_is_stored_is_found_again_with_its_envelope(folder):
     path = provenance.store("limits-some-gpu", "with a stopwatch", rows=[{"ms": 1.5}])
     assert path == folder / "limits-some-gpu.json"
     found = provenance.load("limits")
-    assert found == json.loads(path.read_text())
+    assert found == json.loads(path.read_text(encoding="utf-8"))
     assert list(found) == ["machine", "recorded", "commit", "method", "rows"]
     assert found["machine"]["sms"] == 7 and found["commit"] == "abc123"
     assert found["rows"] == [{"ms": 1.5}] and found["method"] == "with a stopwatch"
@@ -28,8 +28,8 @@ def test_what_is_stored_is_found_again_with_its_envelope(folder):
 
 def test_a_machine_and_a_path_may_be_given(folder, tmp_path):
     path = provenance.store(tmp_path / "new" / "x.json", "by hand", {"cpu": "c"}, indent=None, a=1)
-    assert len(path.read_text().splitlines()) == 1
-    assert json.loads(path.read_text())["machine"] == {"cpu": "c"}
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+    assert json.loads(path.read_text(encoding="utf-8"))["machine"] == {"cpu": "c"}
 
 
 def test_what_was_not_recorded_is_named(folder):

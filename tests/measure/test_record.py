@@ -46,7 +46,7 @@ class Gpu:
 
 
 def rows(path):
-    return [(row["rung"], row["m"]) for row in json.loads(path.read_text())["rows"]]
+    return [(row["rung"], row["m"]) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
 
 
 def test_a_recording_goes_on_where_its_time_ended(tmp_path, monkeypatch, capsys):
@@ -80,7 +80,10 @@ def test_a_row_at_another_configuration_is_timed_again(tmp_path, monkeypatch):
     )  # fmt: skip
     settings.remember([found], settings.FILE)
     module.record(["coarsened_1d"], (4096,), path)
-    assert len(gpu.timed) == 2 and json.loads(path.read_text())["rows"][0]["config"]["TM"] == 4
+    assert (
+        len(gpu.timed) == 2
+        and json.loads(path.read_text(encoding="utf-8"))["rows"][0]["config"]["TM"] == 4
+    )
 
 
 def test_a_rung_that_is_too_slow_or_cannot_run_is_named(tmp_path, monkeypatch, capsys):

@@ -60,7 +60,7 @@ def test_bench_without_a_gpu_shows_recorded_rows_and_says_so(folder, capsys, tmp
     printed = capsys.readouterr().out
     assert "no GPU here: recorded on NVIDIA H100 80GB HBM3, 2026-03-04" in printed
     assert "12.5%" in printed
-    assert json.loads((tmp_path / "out.json").read_text())["rows"] == rows
+    assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"] == rows
 
 
 def test_a_gpu_is_not_timed_where_recorded_times_are_asked_for(folder, monkeypatch, capsys):

@@ -162,7 +162,7 @@ def test_every_class_is_searched_once_and_stored_as_it_is_found(tmp_path, monkey
     file = module.search(
         ["coarsened_1d"], ("4096", "8192"), 60.0, keep=lambda rung, size, found: kept.append(size)
     )
-    rows = json.loads(file.read_text())["settings"]
+    rows = json.loads(file.read_text(encoding="utf-8"))["settings"]
     assert [row["size_class"] for row in rows] == ["4096", "8192"] and len(kept) == 2
     assert all(row["tried"] > 3 and row["gpu"] == "some GPU" for row in rows)
     before = len(machine.launched)
@@ -183,7 +183,7 @@ def test_other_number_formats_begin_with_the_best_tiles_of_the_row_s(tmp_path, m
     right = SimpleNamespace(ok=True)
     monkeypatch.setattr(module, "check_one", lambda *_, **__: (right, []))
     found = module.search(["mma_multistage"], ("4096",), 600.0)
-    rows = {row["types"]: row for row in json.loads(found.read_text())["settings"]}
+    rows = {row["types"]: row for row in json.loads(found.read_text(encoding="utf-8"))["settings"]}
     half = rows["float16->float16"]
     assert half["macros"]["HALF_OUTPUT"] == 1 and half["macros"]["BM"] == 64
     assert half["tried"] < rows["float16->float32"]["tried"] / 2

@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(128)
     barrier_wait(landed, 0);
 
     float acc[8][4] = {};
-    auto pass = [&](bool to_c) {  // the sums to C, or C's elements to the sums
+    auto copy_sums = [&](bool load) {  // the sums from C, or C from the sums
         const int lane = threadIdx.x % 32;
         for (int j = 0; j < 8; ++j)
             for (int i = 0; i < 4; ++i) {
@@ -36,10 +36,8 @@ extern "C" __global__ void __launch_bounds__(128)
                     row + threadIdx.x / 32 * 16 + lane / 4 + i / 2 * 8;
                 const int c = col + 8 * j + lane % 4 * 2 + i % 2;
                 if (r >= M || c >= N) continue;
-                if (to_c)
-                    C[r * N + c] = acc[j][i];
-                else
-                    acc[j][i] = C[r * N + c];
+                float &sum = acc[j][i], &element = C[r * N + c];
+                (load ? sum : element) = load ? element : sum;
             }
     };
 
@@ -51,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(128)
 #endif
     __syncthreads();
 
-    pass(false);
+    copy_sums(true);
 #ifdef SOLUTION
     wgmma_fence();
 #endif
@@ -63,5 +61,5 @@ extern "C" __global__ void __launch_bounds__(128)
     wgmma_wait<0>();
 #endif
 
-    pass(true);
+    copy_sums(false);
 }

@@ -9,15 +9,14 @@ constexpr int A_BYTES = 64 * 128, PANEL_BYTES = 64 * 128;
 // The descriptor of an operand. The first three are in bytes.
 __device__ unsigned long long describe(unsigned start, unsigned leading,
                                        unsigned stride, int swizzle_code) {
-    unsigned long long bits = 0;
+    unsigned long long bits = (start & 0x3ffff) >> 4;  // bits 0-13: start / 16
 #ifdef SOLUTION
-    bits |= (start & 0x3ffff) >> 4;
     bits |= static_cast<unsigned long long>(leading >> 4) << 16;
     bits |= static_cast<unsigned long long>(stride >> 4) << 32;
     bits |= static_cast<unsigned long long>(swizzle_code) << 62;
 #else
-    // Your turn: start / 16 in bits 0-13, leading / 16 in bits 16-29, stride /
-    // 16 in bits 32-45, the code of the swizzle in bits 62-63.
+    // Your turn: leading / 16 in bits 16-29, stride / 16 in bits 32-45, the
+    // code of the swizzle in bits 62-63.
 #endif
     return bits;
 }

@@ -6,7 +6,7 @@ import pytest
 
 from book.cells import timing
 from kernels.machine import Gpu
-from measure.row import _affordable
+from measure.row import _affordable, _bearable
 
 T4 = Gpu("Tesla T4", 75, 40, 4 << 20, 15 << 30, 1590, 64 << 10, "12.8", "12.8")
 ROW = {
@@ -22,6 +22,14 @@ def test_a_slow_launch_has_fewer_samples_but_enough_for_a_median():
     with pytest.raises(TimeoutError, match=r"one launch takes 5 s: 5 samples exceed 20 s"):
         _affordable(5.0, 25, 20)
     assert _affordable(5.0, 1, 20) == 1  # asked for one: one is enough
+
+
+def test_while_somebody_waits_a_slow_launch_has_five_samples_and_a_fast_one_all():
+    assert _bearable(0.002, 25, 1.0) == 25  # bursts of ten: few pauses
+    assert _bearable(0.150, 25, 1.0) == 5
+    assert _bearable(0.150, 25, 6.0) == 15  # each with a pause and a launch that does not count
+    assert _bearable(0.150, 25, float("inf")) == 25
+    assert _bearable(0.150, 2, 1.0) == 2
 
 
 @pytest.fixture

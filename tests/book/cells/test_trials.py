@@ -5,7 +5,7 @@ import re
 from book.cells import trials
 from kernels.rung import FOLDER
 
-NOTES = (FOLDER / "HOPPER_NOTES.md").read_text()
+NOTES = (FOLDER / "HOPPER_NOTES.md").read_text(encoding="utf-8")
 
 
 def numbers(found) -> list[float]:

@@ -20,7 +20,7 @@ GIVEN = {
     "split_tf32": "10 bits of mantissa are left",
 }
 HANGS = "it hangs"
-ADD = "    __shared__ float sums[32][128];\n    if (group == 1)\n        for (int i = 0; i < 32; ++i) sums[i][thread] = acc[i / 4][i % 4];\n    __syncthreads();\n    if (group == 1) return;\n    for (int i = 0; i < 32; ++i) acc[i / 4][i % 4] += sums[i][thread];\n"
+ADD = "    __syncthreads();\n    float (*sums)[128] = reinterpret_cast<float (*)[128]>(tiles);\n    if (group == 1)\n        for (int i = 0; i < 32; ++i) sums[i][thread] = acc[i / 4][i % 4];\n    __syncthreads();\n    if (group == 1) return;\n    for (int i = 0; i < 32; ++i) acc[i / 4][i % 4] += sums[i][thread];\n"
 STEPS = "for (int step = group; step < steps; step += 2)"
 FULL, EMPTY = (
     "barrier_wait(full + 8 * s, i / STAGES % 2);",
@@ -55,7 +55,7 @@ MISTAKES = {
         "A as B": ([("a_tile + k * 2", "a_tile + k * 128")], "A's start moves by 128 x k bytes"),
         "half a panel": ([("PANEL_BYTES, 8 * 128, 1)", "64 * 64, 8 * 128, 1)")], "leading offset is 4,096 bytes"),
         "16 rows": ([("16, 8 * 128, 1)", "16, 16 * 128, 1)")], "A's stride offset is 2,048 bytes"),
-        "no start": ([("    bits |= (start & 0x3ffff) >> 4;\n", "")], "The starts are missing"),
+        "no start": ([("= (start & 0x3ffff) >> 4;", "= 0;")], "The starts are missing"),
         "the sums of before": ([("a, b, k > 0)", "a, b, true)")], "The first product has to replace the sums"),
         "no swizzle": ([("static_cast<unsigned long long>(swizzle_code) << 62", "0")], "swizzle 0 means that bits 62 and 63 are not set"),
         "bytes are not divided": ([("(stride >> 4)", "(stride)")], "divided by 16 before they are packed|out of bounds|stride"),
@@ -67,12 +67,12 @@ MISTAKES = {
         "no proxy fence": ([("    async_fence();\n", "")], "async_fence() after its stores"),
         "the proxy fence by one thread": ([("    async_fence();\n", "    if (threadIdx.x == 0) async_fence();\n")], "async_fence() after its stores"),
         "no wgmma fence": ([("    wgmma_fence();\n", "")], "wgmma_fence() has to come before"),
-        "the wgmma fence too early": ([("    wgmma_fence();\n", ""), ("    pass(false);\n", "    wgmma_fence();\n    pass(false);\n")], "wgmma_fence() has to come before"),
+        "the wgmma fence too early": ([("    wgmma_fence();\n", ""), ("    copy_sums(true);\n", "    wgmma_fence();\n    copy_sums(true);\n")], "wgmma_fence() has to come before"),
         "no wait": ([("    wgmma_wait<0>();\n", "")], "wgmma_wait<0>() have to come before"),
         "no commit": ([("    wgmma_commit();\n", "")], "wgmma_commit()"),
         "a wait for all but one": ([("wgmma_wait<0>", "wgmma_wait<1>")], "wgmma_wait<0>() have to come before"),
         "one barrier for all": ([("    async_fence();\n    __syncthreads();\n", "    async_fence();\n")], "a race|read by the async proxy|async_fence"),
-        "no zeros, no old C": ([("    pass(false);\n", "")], "The old C is not added"),
+        "no zeros, no old C": ([("    copy_sums(true);\n", "")], "The old C is not added"),
     },
     "split_steps": {
         "nobody adds": ([(ADD, "    if (group == 1) return;\n")], "nobody adds the sums of warpgroup 1"),
@@ -129,8 +129,8 @@ OTHER_WAYS = {
     "split_steps": {
         "halves": [(STEPS, "for (int step = group * ((steps + 1) / 2); step < (group ? steps : (steps + 1) / 2); ++step)")],
         "warpgroup 0 takes the odd ones": [(STEPS, "for (int step = 1 - group; step < steps; step += 2)")],
-        "through the tiles": [
-            ("    __shared__ float sums[32][128];\n    if (group == 1)", "    __syncthreads();\n    float(*sums)[128] = reinterpret_cast<float(*)[128]>(tiles);\n    if (group == 1)"),
+        "an array of their own": [
+            ("    __syncthreads();\n    float (*sums)[128] = reinterpret_cast<float (*)[128]>(tiles);\n", "    __shared__ float sums[32][128];\n"),
         ],
     },
     "split_tf32": {

@@ -374,7 +374,7 @@ def differences(row):
 
 
 def main(path):
-    rows = json.loads(Path(path).read_text())["rows"]
+    rows = json.loads(Path(path).read_text(encoding="utf-8"))["rows"]
     ruled = sum(expected(row) is not None for row in rows)
     print(f"{len(rows)} rows, {ruled} with a rule; not reproduced:")
     for row in rows:

@@ -534,7 +534,7 @@ def save(rows, machine, out):
     }
     text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n'
     text += ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in rows)
-    Path(out).write_text(text + "\n ]\n}\n")
+    Path(out).write_text(text + "\n ]\n}\n", encoding="utf-8")
 
 
 def machine():
@@ -584,7 +584,9 @@ def time(out):
         "warpgroups on one multiprocessor, clocks_G_all with one such block on each.",
     }
     text = json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n'
-    Path(out).write_text(text + ",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
+    Path(out).write_text(
+        text + ",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n", encoding="utf-8"
+    )
     print(len(rows), "timed")
 
 

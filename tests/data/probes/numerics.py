@@ -252,7 +252,7 @@ def loaded():
 
     with tempfile.TemporaryDirectory() as folder:
         text, machine_code = Path(folder, "products.ptx"), Path(folder, "products.cubin")
-        text.write_text(module(entries()))
+        text.write_text(module(entries()), encoding="utf-8")
         subprocess.run(["ptxas", "-arch=sm_90a", text, "-o", machine_code], check=True)
         loaded = cupy.RawModule(path=str(machine_code))
         assert loaded.module  # CuPy reads the file only when it is asked for this
@@ -322,7 +322,7 @@ def compare(count, out, workers=15):
     for name in sorted(table):
         row = table[name]
         print(f"{name:48} {row['products']:>9} {sum(row['mismatches']):>8}", row["mismatches"])
-    Path(out).write_text(json.dumps(table))
+    Path(out).write_text(json.dumps(table), encoding="utf-8")
 
 
 # What tests replay: 128 results of each tile. Instructions that only bring their operands in another

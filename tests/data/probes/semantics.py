@@ -343,7 +343,9 @@ def run(out):
     chosen = list(probes())
     with tempfile.TemporaryDirectory() as folder:
         text, code = Path(folder, "p.ptx"), Path(folder, "p.cubin")
-        text.write_text(ptx({f"p{i:03}": probe[2] for i, probe in enumerate(chosen)}))
+        text.write_text(
+            ptx({f"p{i:03}": probe[2] for i, probe in enumerate(chosen)}), encoding="utf-8"
+        )
         subprocess.run(["ptxas", "-arch=sm_90a", text, "-o", code], check=True)
         module = cupy.RawModule(path=str(code))
         assert module.module  # CuPy reads the file only when it is asked for this
@@ -407,7 +409,9 @@ def compare(words, out):
             row["rule"] = rule.__name__
             row["broken"] = int((words != gpu[:, : words.shape[1]]).any(axis=1).sum())
         report.append(row)
-    Path(out).write_text("[\n" + ",\n".join(json.dumps(row) for row in report) + "\n]\n")
+    Path(out).write_text(
+        "[\n" + ",\n".join(json.dumps(row) for row in report) + "\n]\n", encoding="utf-8"
+    )
     for row in report:
         told = row.get("differ", row.get("emulator", ""))
         print(

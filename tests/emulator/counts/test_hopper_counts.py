@@ -16,7 +16,7 @@ from wgmma_source import Form, place, source
 import emulator
 
 DATA = Path(__file__).parents[2] / "data"
-ROWS = json.loads((DATA / "h200_hopper_accesses.json").read_text())["rows"]
+ROWS = json.loads((DATA / "h200_hopper_accesses.json").read_text(encoding="utf-8"))["rows"]
 FORMATS = {
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f16": "float16", "f32": "float32",
     "bf16": "bfloat16", "s32": "int32",
@@ -46,7 +46,7 @@ SUBSTITUTES = {
 
 @pytest.fixture(scope="module")
 def module():
-    text = (DATA / "probes" / "counts.cu").read_text()
+    text = (DATA / "probes" / "counts.cu").read_text(encoding="utf-8")
     for old, new in SUBSTITUTES.items():
         assert old in text
         text = text.replace(old, new)

@@ -15,7 +15,9 @@ NAMES = ("tiled", "vectorized", "async_copy", "wmma_async", "mma_sync", "mma_swi
 CASES = [
     (name, position)
     for name in NAMES
-    for position, _ in enumerate(SYNCHRONISATION.finditer(RUNGS[name].path.read_text()))
+    for position, _ in enumerate(
+        SYNCHRONISATION.finditer(RUNGS[name].path.read_text(encoding="utf-8"))
+    )
 ]
 
 
@@ -38,13 +40,13 @@ def run(name, text):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kernel_as_it_stands_has_no_hazard(name):
-    right, hazards = run(name, RUNGS[name].path.read_text())
+    right, hazards = run(name, RUNGS[name].path.read_text(encoding="utf-8"))
     assert right and [str(h) for h in hazards] == []
 
 
 @pytest.mark.parametrize(("name", "position"), CASES)
 def test_a_kernel_without_one_of_its_barriers_or_waits_has(name, position):
-    text = RUNGS[name].path.read_text()
+    text = RUNGS[name].path.read_text(encoding="utf-8")
     gone = list(SYNCHRONISATION.finditer(text))[position]
     right, hazards = run(name, text[: gone.start()] + text[gone.end() :])
     kinds = {h.kind for h in hazards}

@@ -26,7 +26,7 @@ def refused(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def recorded():
-    return json.loads(operand_types.RECORDED.read_text())
+    return json.loads(operand_types.RECORDED.read_text(encoding="utf-8"))
 
 
 def test_operands_are_taken_and_refused_as_by_ptxas(recorded):
