@@ -79,7 +79,7 @@ const explorer = {
         head + Math.max(A.rows, B.rows) * tall + 4,
         body,
         `The elements of lane ${p.lane}`,
-        Math.min(20 * all, 660),
+        Math.min(22.5 * all, 740),
       ),
     };
   },

@@ -53,7 +53,7 @@ const explorer = {
     return {
       finding,
       note: "Each square is a warp's place; the number is its block.",
-      picture: svg.page(752, 196, body, finding.replace(/<[^>]*>/g, ""), 560),
+      picture: svg.page(752, 196, body, finding.replace(/<[^>]*>/g, ""), 600),
     };
   },
 };

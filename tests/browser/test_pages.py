@@ -26,6 +26,16 @@ RUN_AXE = """async (kind) => {
   return found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].target.join(" ")]);
 }"""
 THEME = "(theme) => Object.assign(document.documentElement.dataset, { mode: theme, theme })"
+# Words of drawings and explorers that are smaller than ten pixels as they are shown.
+SMALL = """() => {
+  const roots = [document, ...[...document.querySelectorAll(".gl-explorer")].map((host) => host.shadowRoot)];
+  const words = roots.flatMap((root) => [...root.querySelectorAll("svg text")]);
+  return words.filter((text) => text.getBoundingClientRect().width).flatMap((text) => {
+    const scale = text.getScreenCTM();
+    const size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(scale.a, scale.b);
+    return size < 9.9 ? [`${text.textContent}: ${size.toFixed(1)} pixels`] : [];
+  }).slice(0, 5);
+}"""
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
 
 
@@ -97,6 +107,7 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
             found[kind] = problems
         wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 1, f"{kind}: the page is {wide} pixels wider than its window"
+    assert tab.evaluate(SMALL) == [], "on a phone"
     assert found == {}, "\n".join(f"{k}: {p}" for k, all_ in found.items() for p in all_)
 
 
