@@ -26,9 +26,11 @@ RUN_AXE = """async (kind) => {
   return found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].target.join(" ")]);
 }"""
 THEME = "(theme) => Object.assign(document.documentElement.dataset, { mode: theme, theme })"
-# Words of drawings and explorers that are smaller than ten pixels as they are shown.
+# Words of drawings and explorers that are smaller than ten pixels as they are shown; the layout explorer draws as many
+# cells as the reader asks for, and makes their words fit.
 SMALL = """() => {
-  const roots = [document, ...[...document.querySelectorAll(".gl-explorer")].map((host) => host.shadowRoot)];
+  const hosts = [...document.querySelectorAll(".gl-explorer:not([data-kind=layouts])")];
+  const roots = [document, ...hosts.map((host) => host.shadowRoot)];
   const words = roots.flatMap((root) => [...root.querySelectorAll("svg text")]);
   return words.filter((text) => text.getBoundingClientRect().width).flatMap((text) => {
     const scale = text.getScreenCTM();
