@@ -74,7 +74,7 @@ test: lint compile book  ## check everything: style, kernels, chapters, book
 	  --nbval-sanitize-with tests/nbval_sanitize.cfg
 
 test-browser: book browser  ## open every page in the machine's Chromium: links, console, accessibility, what moves
-	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 -q
+	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 --dist loadgroup -q
 
 lint: $(READY)
 	@$(PY) -m ruff check .

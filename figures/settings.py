@@ -15,7 +15,8 @@ class SettingsExplorer(Explorer):
 
     choices: {macro: values}. counts: {values, in the order of the macros: rows}, where a row is (access, requests, sectors,
     wavefronts, wavefronts without conflicts), or a sentence that says why the kernel cannot be run so. start: the values
-    shown first, against which the others are marked. ValueError where a setting has no counts.
+    shown first, against which the others are marked. blocks: a sentence for each setting, shown below the bars. ValueError
+    where a setting has no counts.
     """
 
     kind = "settings"
@@ -29,6 +30,7 @@ class SettingsExplorer(Explorer):
         name: str = "the kernel",
         title: str = "",
         caption: str = "",
+        blocks: Mapping[tuple, str] | None = None,
     ):
         wanted = set(itertools.product(*choices.values()))
         if not wanted or wanted - set(counts):
@@ -47,6 +49,7 @@ class SettingsExplorer(Explorer):
                 for values, rows in counts.items()
             },
             "first": ",".join(map(str, start)),
+            "blocks": {",".join(map(str, values)): said for values, said in (blocks or {}).items()},
         }
         setting = ", ".join(f"{m} = {v}" for m, v in zip(choices, start, strict=True))
         super().__init__(

@@ -3,6 +3,20 @@
 const SCROLLS =
   '.gl-scroll, .math-block, .bd-article pre, .bd-article .pst-scrollable-table-container, .cell_output, [style*="overflow-x"]';
 
+// On a phone no word of a drawing is smaller than this: a drawing whose words would be is wider than the screen, and scrolls.
+const LEAST = 10; // CSS pixels
+const NARROW = window.matchMedia("(max-width: 767px)");
+const legible = () => {
+  for (const drawing of document.querySelectorAll(".gl svg[viewBox]")) {
+    drawing.dataset.least ??= drawing.style.minWidth;
+    drawing.style.minWidth = drawing.dataset.least;
+    if (!NARROW.matches) continue;
+    const sizes = [...drawing.querySelectorAll("text")].map((words) => parseFloat(getComputedStyle(words).fontSize));
+    const wide = (LEAST * drawing.viewBox.baseVal.width) / Math.min(...sizes);
+    if (wide > parseFloat(drawing.dataset.least || 0)) drawing.style.minWidth = `${Math.ceil(wide)}px`;
+  }
+};
+
 const reach = () => {
   const own = [...document.querySelectorAll(SCROLLS)];
   const inside = [...document.querySelectorAll(".gl-explorer")].flatMap((host) => [
@@ -20,6 +34,8 @@ const soon = () => {
   cancelAnimationFrame(waiting);
   waiting = requestAnimationFrame(reach);
 };
+window.addEventListener("load", legible);
+NARROW.addEventListener("change", legible);
 window.addEventListener("load", soon);
 window.addEventListener("resize", soon);
 document.addEventListener("toggle", soon, true); // what was folded has a width only now

@@ -34,6 +34,12 @@ SHAPE = (128, 128, 32)  # a few steps along K are enough to see what one asks
 TIMED = (1024, 2048, 4096)
 PATIENCE_S = 0.5  # a run that takes longer shows its progress
 MOST_SETTINGS = 24
+# Instructions whose addresses no lane has: how an opcode begins -> what it is called here.
+UNADDRESSED = {
+    "cp.async.bulk.tensor.2d.shared": "TMA reads",
+    "cp.async.bulk.tensor.2d.global": "TMA writes C",
+    "wgmma.mma_async": "wgmma reads",
+}
 # Keys belong to what has the focus: JupyterLab would take `d d` on a slider as an order to delete the cell. It asks the focused
 # element itself, before any around it, so that one is marked, ahead of JupyterLab's own listener.
 KEYS = """<script>(() => {
@@ -61,15 +67,38 @@ class Outcome:
     trace: object = field(default=None, repr=False)
     text: str = field(default="", repr=False)
     problem: str = ""
+    block: str = ""  # what a block takes of a multiprocessor
 
     @cached_property
     def rows(self) -> list[tuple]:
-        """(access, requests, sectors, wavefronts, ideal) for each kind of access."""
-        found = memory.traffic(self.trace)
-        return [
-            (name, row.instructions, row.sectors, row.wavefronts, row.ideal)
-            for name, row in found.items()
-        ]
+        """(access, requests, sectors, wavefronts, ideal) for each kind of access; a copy from global into shared memory is
+        two of them, what it reads and what it writes.
+        """
+        rows = []
+        for name, row in memory.traffic(self.trace).items():
+            if row.sectors and row.wavefronts:
+                copy = ".".join(name.split()[0].split(".")[:2])
+                rows.append((f"{copy} reads", row.instructions, row.sectors, 0, 0))
+                rows.append((f"{copy} writes", row.instructions, 0, row.wavefronts, row.ideal))
+            else:
+                rows.append((name, row.instructions, row.sectors, row.wavefronts, row.ideal))
+        return [*rows, *self._by_hardware()]
+
+    def _by_hardware(self) -> list[tuple]:
+        """The rows of what no lane addresses: TMA's tiles, and the operands of wgmma."""
+        found: dict[str, list[int]] = {}
+        for row in self.trace.instructions:
+            name = next((n for start, n in UNADDRESSED.items() if row.opcode.startswith(start)), "")
+            if not name or not row.warps:
+                continue
+            counts = (
+                row.warps,
+                row.global_sectors,
+                row.shared_wavefronts,
+                row.shared_wavefronts_ideal,
+            )
+            found[name] = [a + b for a, b in zip(found.get(name, [0] * 4), counts, strict=True)]
+        return [(name, *counts) for name, counts in found.items()]
 
     @property
     def verdict(self) -> str:
@@ -99,7 +128,7 @@ def run(
             text = variants.source(rung.name, *changes)
             built = variants.build(
                 rung.name, f"{rung.name}_yours", *changes,
-                arch=arch_on_emulator(rung), macros=macros,
+                arch=rung.target(str(arch_on_emulator(rung))), macros=macros,
             )  # fmt: skip
         done = gemm(rung.name, A, B, macros=dict(macros), machine="emulator", built=built)
     except BuildError as refused:
@@ -110,7 +139,18 @@ def run(
         return Outcome(macros, problem=f"{type(refused).__name__}: {refused}")
     found = kernels.accuracy(done.C, A, B, np.zeros_like(done.C), 1.0, 0.0, types)
     seconds = time.perf_counter() - started
-    return Outcome(macros, seconds, found.ok, str(found), done.trace, text)
+    return Outcome(macros, seconds, found.ok, str(found), done.trace, text, block=taken(done.plan))
+
+
+def taken(how) -> str:
+    """What a block of a plan takes of a multiprocessor, in words."""
+    threads = int(np.prod(how.block))
+    shared = how.shared_bytes + how.build.report.shared_bytes
+    registers = how.build.report.registers
+    return (
+        f"A block of {threads} threads takes {shared:,} bytes of shared memory"
+        f" and {registers} registers a thread."
+    )
 
 
 def wanted() -> bool:
@@ -149,20 +189,21 @@ class Live:
             raise ValueError(
                 f"{len(settings)} settings of {', '.join(self.choices)}: a page shows at most {MOST_SETTINGS}"
             )
-        counts = {}
+        counts, blocks = {}, {}
         for values in settings:
             done = run(
                 self.rung.name,
                 self.base | dict(zip(self.choices, values, strict=True)),
                 self.shape,
             )
-            counts[values] = done.problem or done.rows
+            counts[values], blocks[values] = done.problem or done.rows, done.block
         start = tuple(self.base[name] for name in self.choices)
         M, N, K = self.shape
         return figures.SettingsExplorer(
             self.choices, counts, start, name=self.rung.name, title=self.title,
             caption=self.caption or f"Counted on the emulator for M, N, K = {M}, {N}, {K}. In JupyterLab and Colab this cell "
             "compiles and runs the kernel at your settings, with expressions of your own.",
+            blocks=blocks,
         )  # fmt: skip
 
     def _ipython_display_(self) -> None:
@@ -197,8 +238,8 @@ class Panel:
         self.sliders = {
             name: slider(values, live.base[name], name) for name, values in live.choices.items()
         }
-        M = live.shape[0]
-        self.size = slider(sorted({64, M, 128, 256}), M, "M = N")
+        M, N, _ = live.shape
+        self.size = slider(sorted({64, M, 128, 256}), M, "M = N" if M == N else "M")
         self.boxes = {}
         for label, old in live.free.items():
             box = widgets.Text(
@@ -298,8 +339,9 @@ class Panel:
         self.start(self.count)
 
     def count(self) -> None:
-        size, K = self.size.value, self.live.shape[2]
-        done = run(self.live.rung.name, self.macros(), (size, size, K), self.changes())
+        M, (least, N, K) = self.size.value, self.live.shape
+        shape = (M, M if least == N else N, K)
+        done = run(self.live.rung.name, self.macros(), shape, self.changes())
         self.show(done)
 
     def take_time(self) -> None:
@@ -335,7 +377,8 @@ class Panel:
             return
         self.first = self.first or done
         colour = "inherit" if done.right else "#d55e00"
-        self.state.value = f'<span style="color:{colour}">{html.escape(done.verdict)}</span> <i>{done.seconds:.1f} s</i>'
+        said = f'<span style="color:{colour}">{html.escape(done.verdict)}</span>'
+        self.state.value = f"{said} {done.block} <i>{done.seconds:.1f} s</i>"
         self.counts.value = self.table(done).html()
         self.source.value = figures.annotated_source(done.trace, done.text).html()
         named = list(memory._named(done.trace))
@@ -378,6 +421,9 @@ class Panel:
     def look(self, _=None) -> None:
         """Draws the chosen access, at the chosen step, and says what the chosen lane asks."""
         if self.outcome is None or self.outcome.problem or getattr(self, "quiet", False):
+            return
+        if not self.named:  # TMA and wgmma have no addresses of lanes
+            self.picture.value = self.said.value = ""
             return
         name, row = self.named[self.access.value or 0]
         found = [one for one in self.outcome.trace.accesses(row, 0) if one.active.any()]

@@ -74,7 +74,7 @@ const explorer = {
       if (inside < wide) body += svg.rect(left + 0.5, y, (wide - inside) * cell - 1, row - 2, color, faded);
       if (!bad && now)
         body += svg.text(left + (bank + wide / 2) * cell, y + row / 2 - 1, m.served[lane] + 1, {
-          size: 9,
+          size: 10,
           fill: textOn(color),
         });
     }

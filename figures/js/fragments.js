@@ -28,10 +28,10 @@ const explorer = {
     const panel = (name, matrix, x0, y0) => {
       let body = svg.text(x0, y0 + 7, name, { anchor: "start", bold: true, size: 13 });
       for (const column of range(matrix.columns))
-        body += svg.text(x0 + (column + 0.5) * cell, y0 + 25, column, { size: 9, fill: "var(--gl-muted)" });
+        body += svg.text(x0 + (column + 0.5) * cell, y0 + 25, column, { size: 10, fill: "var(--gl-muted)" });
       for (const row of range(matrix.rows))
         body += svg.text(x0 - 5, y0 + head + (row + 0.5) * tall, row, {
-          size: 9,
+          size: 10,
           anchor: "end",
           fill: "var(--gl-muted)",
         });
@@ -50,7 +50,7 @@ const explorer = {
         const words = mine ? `${name.toLowerCase()}${value}` : `T${lane}`;
         const fill = mine ? textOn(STYLE.lanes[lane]) : "var(--gl-muted)";
         body += svg
-          .text(x + cell / 2, y + tall / 2, words, { size: mine ? 11 : 9, bold: mine, fill })
+          .text(x + cell / 2, y + tall / 2, words, { size: mine ? 11 : 10, bold: mine, fill })
           .replace("<text", '<text pointer-events="none"');
       });
       return body;

@@ -122,7 +122,7 @@ const explorer = {
     let body = "";
     for (const column of range(m.columns))
       body += svg.text(left + (column + 0.5) * cell, 9, column, {
-        size: Math.min(10, cell * 0.5),
+        size: cell < 18 ? cell * 0.5 : 10,
         fill: "var(--gl-muted)",
       });
     for (const row of range(m.rows)) {

@@ -45,7 +45,7 @@ const explorer = {
       const on = warp < m.warps;
       const color = on ? STYLE.wavefronts[block % STYLE.wavefronts.length] : "var(--gl-soft)";
       body += svg.rect(x + 1, y + 1, cell - 2, cell - 2, color);
-      if (on) body += svg.text(x + cell / 2, y + cell / 2, block, { size: 9.5, fill: textOn(color) });
+      if (on) body += svg.text(x + cell / 2, y + cell / 2, block, { size: 10, fill: textOn(color) });
     }
     const finding = m.blocks
       ? `${plural(m.blocks, "block")} of ${plural(m.perBlock, "warp")}: ${m.warps} of ${m.most} warps (${percent(m.warps / m.most)}), limited by ${m.limited}`

@@ -47,6 +47,7 @@ const explorer = {
         },
       );
     });
+    const taken = data.blocks?.[data.choices.map(([id]) => p[id]).join(",")];
     const picture = (label) => svg.page(760, 8 + rows.length * tall, body, label, 600);
     if (m.error) return { finding: `<span class="bad">${escape(m.error)}</span>`, note: "", picture: picture(m.error) };
     const finding =
@@ -55,7 +56,9 @@ const explorer = {
       (m.extra ? `, <span class="bad">${count(m.extra)} of them conflicts</span>` : "");
     return {
       finding,
-      note: "All requests of the launch, counted by the emulator. The dark line is the setting that was shown first; red is what conflicts add.",
+      note:
+        (taken ? `${escape(taken)} ` : "") +
+        "All requests of the launch, counted by the emulator. The dark line is the setting that was shown first; red is what conflicts add.",
       picture: picture(finding.replace(/<[^>]*>/g, "")),
     };
   },

@@ -1,6 +1,7 @@
 """The rendered book in a real browser. `make test-browser` runs these; `make test`, which needs no browser, does not."""
 
 import os
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -23,6 +24,40 @@ def site():
 def chromium():
     with browser.launched() as launched:
         yield launched
+
+
+@dataclass
+class Opened:
+    """A page that has loaded, what its console said and what it asked the network for."""
+
+    name: str
+    tab: object
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def reader(chromium):
+    """One profile for all pages, whose style sheets and scripts it then has."""
+    context = chromium.new_context(viewport=SCREEN, color_scheme="light")
+    yield context
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def opened(reader, site, request):
+    """The page that the test names, in the light theme, loaded once for all tests of it; nothing that it remembers stays."""
+    page = Opened(request.param, tab := reader.new_page())
+    tab.set_default_timeout(30_000)
+    tab.on(
+        "console", lambda m: page.said.append(m.text) if m.type in ("error", "warning") else None
+    )
+    tab.on("pageerror", lambda error: page.said.append(str(error)))
+    tab.on("request", lambda request: page.asked.append(request.url))
+    tab.goto(site + page.name, wait_until="load")
+    yield page
+    tab.evaluate("localStorage.clear()")
+    tab.close()
 
 
 @pytest.fixture

@@ -15,19 +15,28 @@ from playwright.sync_api import TimeoutError
 
 from book.chapters import ROOT
 
-CELL = f"""\
+IMPORTS = f"""\
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from book.cells import live
+"""
+CELL = f"""\
+{IMPORTS}
 live.kernel("tiled", {{"BLOCK": (8, 16)}}, shape=(64, 64, 16), free={{"the read": "Bs[k][tile_col]"}}, title="Mine")
+"""
+# As in *Swizzles*: a box for an expression of the reader's own.
+SWIZZLE = f"""\
+{IMPORTS}
+live.kernel("mma_swizzled", {{"WM": (32, 64)}}, shape=(64, 64, 32), free={{"the place": "(chunk ^ row / 2 % 4)"}},
+            start={{"BM": 64, "BN": 64, "WM": 32, "WN": 32}})
 """
 PATIENCE_MS = 120_000  # a kernel that starts, and imports everything, on a busy machine
 
 
 @contextlib.contextmanager
-def lab(folder):
+def lab(folder, source):
     """A JupyterLab of this Python on a notebook of one cell; gives the notebook's address."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
     notebook.metadata["kernelspec"] = {
         "name": "python3",
         "display_name": "Python 3",
@@ -64,8 +73,8 @@ def lab(folder):
 
 
 @pytest.fixture
-def running(tab, tmp_path):
-    with lab(tmp_path) as address:
+def running(tab, tmp_path, request):
+    with lab(tmp_path, request.param) as address:
         tab.set_default_timeout(PATIENCE_MS)
         tab.goto(address)
         tab.locator(".jp-Notebook .jp-Cell").first.wait_for()
@@ -86,6 +95,7 @@ def counted(tab, access: str) -> str:
     return row.inner_text()
 
 
+@pytest.mark.parametrize("running", [CELL], indirect=True, ids=["tiled"])
 def test_the_kernel_runs_at_what_the_reader_chooses(running):
     tab = running
     cells = tab.locator(".jp-Notebook .jp-Cell").count()
@@ -116,3 +126,26 @@ def test_the_kernel_runs_at_what_the_reader_chooses(running):
     tab.get_by_role("button", name="Reset").click()
     tab.get_by_text("The product is right").wait_for()
     assert counted(tab, "load A") == before
+
+
+@pytest.mark.parametrize("running", [SWIZZLE], indirect=True, ids=["mma_swizzled"])
+def test_a_swizzle_of_the_readers_own_runs(running):
+    tab = running
+    tab.locator(".gl-live").get_by_text("The product is right").wait_for()
+    before = counted(tab, "ldmatrix shared")
+    box = tab.locator(".gl-live input[type=text]").first
+    box.fill("chunk")
+    box.press("Enter")
+    tab.wait_for_function(
+        "before => !document.querySelector('.gl-live .gl-table').innerText.includes(before)",
+        arg=before,
+    )
+    tab.locator(".gl-live").get_by_text("The product is right").wait_for()  # slower, not wrong
+    handle = tab.locator(".gl-live .noUi-handle").first
+    handle.focus()
+    conflicts = counted(tab, "ldmatrix shared")
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function(
+        "before => !document.querySelector('.gl-live .gl-table').innerText.includes(before)",
+        arg=conflicts,
+    )

@@ -1,4 +1,5 @@
-"""Every page: nothing in its console, nothing from another host, no dead link, nothing that axe-core finds."""
+"""Every page: nothing in its console, nothing from another host, no dead link, nothing that axe-core finds; its explorers
+move by keyboard, its questions answer. The tests of one page share it, loaded once (`opened`)."""
 
 import re
 from functools import cache
@@ -25,6 +26,18 @@ RUN_AXE = """async (kind) => {
   return found.violations.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].target.join(" ")]);
 }"""
 THEME = "(theme) => Object.assign(document.documentElement.dataset, { mode: theme, theme })"
+# Words of drawings and explorers that are smaller than ten pixels as they are shown; the layout explorer draws as many
+# cells as the reader asks for, and makes their words fit.
+SMALL = """() => {
+  const hosts = [...document.querySelectorAll(".gl-explorer:not([data-kind=layouts])")];
+  const roots = [document, ...hosts.map((host) => host.shadowRoot)];
+  const words = roots.flatMap((root) => [...root.querySelectorAll("svg text")]);
+  return words.filter((text) => text.getBoundingClientRect().width).flatMap((text) => {
+    const scale = text.getScreenCTM();
+    const size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(scale.a, scale.b);
+    return size < 9.9 ? [`${text.textContent}: ${size.toFixed(1)} pixels`] : [];
+  }).slice(0, 5);
+}"""
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
 
 
@@ -55,21 +68,31 @@ def dead(tab, name: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", documents())
-def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(tab, site, name):
-    said, asked = [], []
-    tab.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-    tab.on("pageerror", lambda error: said.append(str(error)))
-    tab.on("request", lambda r: asked.append(r.url))
-    tab.goto(site + name, wait_until="load")
-    tab.add_style_tag(content=STILL)
-    host = urlparse(site).netloc
-    strangers = [
-        u for u in asked if urlparse(u).scheme.startswith("http") and urlparse(u).netloc != host
-    ]
-    assert said == [], "the page's console"
+def each(names: list[str]):
+    """A test of each of these pages. Those of one page come one after another, in one of the processes that test."""
+    alone = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+    return pytest.mark.parametrize("opened", alone, indirect=True, scope="module", ids=names)
+
+
+def pages_with(what: str) -> list[str]:
+    return [n for n in documents() if (SITE / n).exists() and what in (SITE / n).read_text("utf-8")]
+
+
+def calm(opened) -> None:
+    """Nothing was said in the page's console, nothing asked of another host."""
+    host = urlparse(opened.tab.url).netloc
+    web = (urlparse(url) for url in opened.asked)
+    strangers = [u.geturl() for u in web if u.scheme.startswith("http") and u.netloc != host]
+    assert opened.said == [], "the page's console"
     assert strangers == [], "asked of another host"
-    assert dead(tab, name) == []
+
+
+@each(documents())
+def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
+    tab = opened.tab
+    tab.add_style_tag(content=STILL)
+    calm(opened)
+    assert dead(tab, opened.name) == []
 
     tab.evaluate(AXE)
     found = {}
@@ -86,4 +109,46 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(tab, site, n
             found[kind] = problems
         wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 1, f"{kind}: the page is {wide} pixels wider than its window"
+    assert tab.evaluate(SMALL) == [], "on a phone"
     assert found == {}, "\n".join(f"{k}: {p}" for k, all_ in found.items() for p in all_)
+
+
+@each(pages_with('class="gl-explorer"'))
+def test_an_explorer_moves_by_keyboard_and_says_its_state(opened):
+    tab = opened.tab
+    tab.set_viewport_size(SCREEN)
+    for host in tab.locator(".gl-explorer").all():
+        controls = host.locator(".controls input:visible, .controls select:visible")
+        if not controls.count():  # tabs of drawings
+            continue
+        live = host.locator(".finding")
+        assert live.get_attribute("aria-live") == "polite"
+        for control in controls.all():
+            assert control.evaluate("(e) => e.labels[0].textContent.trim().length") > 0
+        assert host.locator("svg[role=img]").first.get_attribute("aria-label")
+        before, seen = live.inner_text() + host.locator(".picture").inner_html(), False
+        for control in controls.all():
+            control.focus()
+            assert control.evaluate("(e) => getComputedStyle(e).outlineStyle") != "none"
+            if control.get_attribute("type") == "text":
+                continue
+            for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):
+                control.press(key)
+                seen |= live.inner_text() + host.locator(".picture").inner_html() != before
+        assert seen, f"{opened.name}: no key changed anything"
+    calm(opened)
+
+
+@each(pages_with('class="gl-q"'))
+def test_a_question_answers(opened):
+    tab = opened.tab
+    tab.set_viewport_size(SCREEN)
+    for form in tab.locator(".gl-q").all():
+        box = form.locator("input[type=text], input:not([type])")
+        if box.count():
+            box.first.fill("123456")
+            box.first.press("Enter")
+        else:
+            form.locator("input[type=radio], button").first.click()
+        assert form.get_attribute("data-state") not in (None, "", "open"), form.inner_text()
+    calm(opened)

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+import kernels
 from book import chapters
 from book.cells import live
 
@@ -28,10 +29,26 @@ def test_a_run_says_what_is_right_and_what_is_wrong():
     )
 
 
+def test_a_run_counts_what_no_lane_addresses_and_what_a_block_takes():
+    done = live.run("wgmma", {"BM": 64, "BN": 64}, (64, 64, 64))
+    rows = {row[0]: row[1:] for row in done.rows}
+    assert rows["TMA reads"][1] == 2 * 64 * 64 * 2 // 32  # both tiles, once
+    assert rows["wgmma reads"][2] > 0
+    built = kernels.build("wgmma", {"BM": 64, "BN": 64}, arch="90a")
+    assert f"{built.report.registers} registers" in done.block
+    assert "128 threads" in done.block
+    early = ("wgmma_wait<0>();", "wgmma_wait<1>();")
+    assert live.run("wgmma", {"BM": 64, "BN": 64}, (64, 64, 128), [early]).trace.hazards
+    copied = {row[0]: row[1:] for row in live.run("async_copy", {"PAD": 4}, (128, 128, 16)).rows}
+    assert copied["cp.async reads"][1] and not copied["cp.async reads"][2]
+    assert copied["cp.async writes"][2] > copied["cp.async writes"][3]  # the padding's conflicts
+
+
 def test_a_page_has_a_figure_of_all_settings(monkeypatch):
     monkeypatch.setenv("GEMM_LIVE", "0")
     made = live.kernel("tiled", **SMALL)
     assert set(made.figure.data["counts"]) == {"8", "16"}
+    assert "64 threads" in made.figure.data["blocks"]["8"]
     assert not live.wanted()
     with pytest.raises(ValueError, match="at most 24"):
         _ = live.kernel("warp_tiled").figure
