@@ -15,11 +15,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from emulator.text.ptx import parse
-
 from emulator.machine.unwritten import registers
 from emulator.ops.table import OPCODES
 from emulator.text import flow
+from emulator.text.parser import parse
 from emulator.text.program import WIDTHS, Address, Instruction, Reg, Vector
 from kernels.build import Build
 
