@@ -490,6 +490,7 @@ EXERCISES = (
             "The bias is missing: this is gelu(A @ B)": launches.end_of_layer(lambda c, bias: launches.gelu(c)),
             "The bias is added after gelu": launches.end_of_layer(lambda c, bias: launches.gelu(c) + bias),
             "This is relu instead of gelu": launches.end_of_layer(lambda c, bias: np.maximum(c + bias, 0)),
+            "The bias is taken by the row: each column has one": launches.end_of_layer(launches.with_bias_of_rows),
             "Every column of four gets the bias of the first": launches.end_of_layer(
                 lambda c, bias: launches.gelu(c + np.repeat(bias[::4], 4))
             ),

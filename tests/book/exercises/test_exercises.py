@@ -179,7 +179,7 @@ MISTAKES = {
         "no bias": ([("+ b.x", ""), ("+ b.y", ""), ("+ b.z", ""), ("+ b.w", "")], "The bias is missing"),
         "bias after gelu": ([("gelu(sum[0] + b.x), gelu(sum[1] + b.y), gelu(sum[2] + b.z), gelu(sum[3] + b.w)",
                       "gelu(sum[0]) + b.x, gelu(sum[1]) + b.y, gelu(sum[2]) + b.z, gelu(sum[3]) + b.w")], "added after gelu"),
-        "bias of the row": ([("bias + col)", "bias + row / 4 * 4)")], "out of bounds"),
+        "bias of the row": ([("bias + col)", "bias + row / 4 * 4)")], "taken by the row"),
         "one bias for four columns": ([("b.y", "b.x"), ("b.z", "b.x"), ("b.w", "b.x")], "the bias of the first"),
         "one by one": (
             [("*reinterpret_cast<float4*>(c) = make_float4(gelu(sum[0] + b.x), gelu(sum[1] + b.y), gelu(sum[2] + b.z), gelu(sum[3] + b.w));",

@@ -60,7 +60,9 @@ def hazard(kind, message=""):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_hazard_has_words(kind):
-    trace = SimpleNamespace(hazards=[hazard(kind)], instructions=[], rows=lambda opcode: [])
+    trace = SimpleNamespace(
+        hazards=[hazard(kind)], instructions=[], rows=lambda opcode: [], block=(32, 1, 1), blocks=1
+    )
     headline, *lines = explain_hazards(trace, "first();\nsecond();\n", "k.cu")
     assert headline and any("first()" in line or "second()" in line for line in lines)
     assert kind not in " ".join((headline, *lines))
