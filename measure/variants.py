@@ -95,9 +95,9 @@ def _rows(comparison: Comparison, n: int) -> list[dict]:
 
 def _speed(timing: Timing, n: int, fastest: float) -> dict:
     return {
-        "ms_median": round(timing.median, 6),
-        "ms_min": round(min(timing.samples), 6),
-        "ms_max": round(max(timing.samples), 6),
+        "ms": round(timing.median, 6),
+        "fastest_ms": round(min(timing.samples), 6),
+        "slowest_ms": round(max(timing.samples), 6),
         "tflops": round(timing.tflops(n, n, n), 4),
         "of_fastest": round(fastest / timing.median, 4),
     }
