@@ -144,3 +144,9 @@ def test_a_rung_is_timed_against_cublas():
     row = time_rung("naive", 257, 129, 65, samples=20)
     assert row["config"] == {"BLOCK": 32} and row["relative_error"] < 1e-5
     assert row["ratio_to_cublas"] == pytest.approx(row["cublas_ms"] / row["ms_median"], rel=1e-3)
+
+
+def test_a_recording_is_of_the_whole_ladder():
+    """Other files hold times of rungs, too: nothing but a recording may stand in the ladder's figure."""
+    for name, recording in recordings().items():
+        assert {"naive", "warp_tiled", "cublas"} <= {row["rung"] for row in recording.rows}, name
