@@ -369,9 +369,11 @@ def _group_meets(built, trace) -> list[str]:
         if row.opcode.startswith(("bar.", "barrier.sync", "mbarrier.arrive"))
         and "expect_tx" not in row.opcode
         and "warp" not in row.opcode
+        and (
+            row.opcode.startswith("mbarrier") or "," in row.text
+        )  # one operand: the whole block meets
     )
-    whole_block = 2 * 2 * GROUP_WARPS  # the barriers are ready; the sums have been written
-    if meetings < whole_block + GROUP_WARPS:
+    if meetings < GROUP_WARPS:
         return [
             "Nothing keeps thread 0 of a warpgroup from asking for the next tiles while another of its warps still multiplies "
             "these. After wgmma_wait<0>() all four warps have to meet, as named_barrier(1 + group, 128) makes them."

@@ -13,6 +13,10 @@ class _Generator:
         large = int(np.prod(shape)) > LARGE
         return _device(np.zeros(shape, dtype) if large else self._rng.random(shape, dtype))
 
+    def standard_normal(self, shape=None, dtype=np.float64):
+        large = int(np.prod(shape)) > LARGE
+        return _device(np.zeros(shape, dtype) if large else self._rng.standard_normal(shape, dtype))
+
 
 def default_rng(seed=None):
     return _Generator(seed)
