@@ -102,7 +102,7 @@ def record(shapes: Sequence[tuple[int, int, int]] = SHAPES) -> Path:
         count = max(2, min(16, 2 * gpu().l2_bytes // bytes_of_set + 1))
         sets = [
             tuple(
-                (2 * rng.random(shape, dtype=cupy.float32) - 1).astype(cupy.float16)
+                rng.standard_normal(shape, dtype=cupy.float32).astype(cupy.float16)
                 for shape in ((M, K), (K, N), (N,))
             )
             for _ in range(count)

@@ -52,6 +52,7 @@ def test_what_is_right_passes(text, speeds):
         ('51.4<!--= tflops("fast") -->', "51.4 stands there, 51.5 is right"),
         ("86%<!--= share() -->", "86 stands there, 85 is right"),
         ("2,300<!--= ms() --> ms", "2,300 stands there, 2,346 is right"),
+        ("26<!--= tflops('slow') - tflops('fast') --> faster", "the sentence has to change"),
         ('x<!--? tflops("fast") < 2 -->', "does not hold"),
         ('x<!--? tflops("fast") -->', "does not hold"),
         ('quick<!--= tflops("fast") -->', "no number stands before"),
@@ -86,6 +87,11 @@ def test_update_writes_what_the_rows_say(speeds):
     assert new.startswith("Now 51.5<!--=") and "2,346 ms<!--=" in new and "85%<!--=" in new
     assert new.endswith("9<!--= lost() -->.")
     assert updated(new) == new and len(words(new)) == 1
+
+
+def test_update_leaves_a_number_whose_sign_changed(speeds):
+    text = "26<!--= tflops('slow') - tflops('fast') --> faster"
+    assert updated(text) == text
 
 
 def test_update_changes_the_page(tmp_path, speeds):
