@@ -527,7 +527,7 @@ EXERCISES = (
             "`As` is stored transposed, so that both are one float4: 8 values read, 16 multiply-adds done.",
         ),
         "Per step of k a thread reads two float4s and does sixteen multiply-adds: one operation for each byte, four times "
-        "as many as with one output a thread. Wider tiles go further; the ladder's rungs show where that ends.",
+        "as many as with one output per thread. Wider tiles go further; the ladder's rungs show where that ends.",
         cases=products(
             ((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,), drawn=((1, 2), (1, 3), (1, 4)), step=64,
         ),
