@@ -86,7 +86,7 @@ def measure(
     cupy.cuda.get_current_stream().synchronize()
     time.sleep(pause_s)
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
-    repeats, round_ms = {}, {}
+    repeats, round_ms, short = {}, {}, set()
     for name, launches in competitors.items():
         launches[0]()
         estimate = _estimate(launches, start, end)
@@ -95,6 +95,8 @@ def measure(
         estimate = _estimate(launches, start, end)
         repeats[name] = min(MOST_IN_A_GROUP, max(1, math.ceil(group_ms / estimate)))
         round_ms[name] = estimate * repeats[name]
+        if estimate < SHORT_MS:
+            short.add(name)
 
     events: dict[str, list] = {name: [] for name in competitors}
     for name, count in _turns(round_ms, samples):
@@ -104,7 +106,7 @@ def measure(
         launches[0]()  # the clock wakes up before the first event
         for sample in range(len(events[name]), len(events[name]) + count):
             start, end = cupy.cuda.Event(), cupy.cuda.Event()
-            if round_ms[name] < SHORT_MS * repeats[name]:
+            if name in short:
                 hold_back(QUEUEING_US * (repeats[name] + 2))
             start.record()
             for i in range(repeats[name]):

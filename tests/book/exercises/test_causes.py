@@ -9,6 +9,7 @@ from book.exercises.cell import judge_answer
 from book.exercises.diagnose import explained
 from book.exercises.places import declared_shared
 from book.exercises.terms import in_words
+from tests.book.exercises.test_no_wrong_answer_passes import edited
 
 SUM_UP = "    for (int half = 128; half > 0; half /= 2) {\n        if (t < half) s[t] += s[t + half];\n        __syncthreads();  // outside the if: all threads come to it\n    }\n"
 SWAP = "    if (i < n / 2) {  // a pair belongs to one thread\n        const float other = x[n - 1 - i];\n        x[n - 1 - i] = x[i];\n        x[i] = other;\n    }\n"
@@ -81,13 +82,6 @@ EDITED = {
     ("split_tf32", "a pair of both parts"): ([("mma_m16n8k8_tf32(acc, a, b_low[0], b_low[1]);", "mma_m16n8k8_tf32(acc, a, b[0], b_low[1]);")], "both registers have to be of the same part of B"),
     ("write_descriptor", "B in A's place"): ([("describe(b_tile", "describe(a_tile + A_BYTES - A_BYTES")], "B's descriptor names the tile of A"),
 }  # fmt: skip
-
-
-def edited(text, edits):
-    for old, new in edits:
-        assert old in text, f"the solution has no {old!r}"
-        text = text.replace(old, new)
-    return text
 
 
 @pytest.mark.parametrize("which", EDITED, ids=": ".join)
