@@ -135,6 +135,13 @@ def run_torch(options) -> int:
     return 0
 
 
+def run_tilus(options) -> int:
+    from .with_tilus import record
+
+    print(record(options.file))
+    return 0
+
+
 def run_linear(options) -> int:
     from .with_linear import record
 
@@ -400,6 +407,11 @@ def arguments() -> argparse.ArgumentParser:
     )
     cutes.add_argument("--time", action="store_true", help="time what is stored; needs a GPU only")
     cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
+
+    tilus = command(
+        "tilus", run_tilus, "Tilus's published matmul_v3 beside a rung: needs both", rungs=None
+    )
+    tilus.add_argument("file", metavar="FILE", help="matmul_v3.py of Tilus's tutorial")
 
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     for name, run, text in (
