@@ -2,7 +2,8 @@
 
 `python -m measure tilus FILE`, on a GPU with PyTorch and the package tilus, reads the class MatmulV3
 from FILE, the file `matmul_v3.py` of Tilus's tutorial (Apache-2.0), which is not part of this
-repository; times each point of its search space and stores `results/tilus-<gpu>.json`.
+repository; times each point of its search space and stores `results/tilus-<gpu>.json`. (The recording
+is of tilus 0.2.0 with apache-tvm-ffi 0.1.9; with 0.1.15 what Tilus generates did not compile.)
 """
 
 from __future__ import annotations
