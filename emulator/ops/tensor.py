@@ -83,18 +83,26 @@ def architecture(bind) -> int:
     return older[-1]
 
 
-def mma_product(ins, bind) -> Product:
-    """PTX ISA 9.7.14.5.14: mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype."""
-    types = [part for part in ins.parts if part in TYPES]
+def named_product(ins, bind, types: list[str], kind=Product, **how):
+    """The product, of this kind, that an instruction's modifiers name; types: of D, A, B and C."""
     layouts = [part for part in ins.parts if part in ("row", "col")]
     try:
         d, a, b, c = types
-        return Product(
+        return kind(
             *shape_of(ins, bind), a, b, c, d, *layouts,
-            satfinite="satfinite" in ins, arch=architecture(bind), bits=of_bits(ins),
+            satfinite="satfinite" in ins, arch=architecture(bind), **how,
         )  # fmt: skip
     except ValueError as problem:
         raise bind.unsupported(str(problem)) from problem
+
+
+def types_in(ins) -> list[str]:
+    return [part for part in ins.parts if part in TYPES]
+
+
+def mma_product(ins, bind) -> Product:
+    """PTX ISA 9.7.14.5.14: mma.sync.aligned.shape.alayout.blayout{.satfinite}.dtype.atype.btype.ctype."""
+    return named_product(ins, bind, types_in(ins), bits=of_bits(ins))
 
 
 def of_bits(ins) -> str:
@@ -111,19 +119,12 @@ def is_sparse(ins) -> bool:
 
 def sparse_product(ins, bind) -> SparseProduct:
     """PTX ISA 9.7.14.6.3: mma.sp{::ordered_metadata}.sync.aligned..., with metadata e and a selector f."""
-    types = [part for part in ins.parts if part in TYPES]
-    layouts = [part for part in ins.parts if part in ("row", "col")]
     if not isinstance(ins.operands[5], Imm):
         raise bind.error("the sparsity selector is a constant")
-    try:
-        d, a, b, c = types
-        return SparseProduct(
-            *shape_of(ins, bind), a, b, c, d, *layouts,
-            satfinite="satfinite" in ins, arch=architecture(bind),
-            selector=bind.constant(ins.operands[5], 4), ordered=ins.parts[1] != "sp",
-        )  # fmt: skip
-    except ValueError as problem:
-        raise bind.unsupported(str(problem)) from problem
+    selector, ordered = bind.constant(ins.operands[5], 4), ins.parts[1] != "sp"
+    return named_product(
+        ins, bind, types_in(ins), SparseProduct, selector=selector, ordered=ordered
+    )
 
 
 def _sparse_mma(ins, bind):

@@ -17,7 +17,15 @@ from emulator.numbers import fragments
 from emulator.numbers.tensor import Product
 from emulator.ops.forms import SHARED
 from emulator.ops.matrices import items, load_matrices, meet, together
-from emulator.ops.tensor import OF_TYPES, SHAPES, TYPES, Products, architecture, of_bits, shape_of
+from emulator.ops.tensor import (
+    OF_TYPES,
+    SHAPES,
+    Products,
+    named_product,
+    of_bits,
+    shape_of,
+    types_in,
+)
 
 _NARROW = {
     "s4": 8,
@@ -247,18 +255,10 @@ def _count(m, ins, name: str, address, mask, width: int, kind: str) -> None:
 
 def wmma_product(ins, bind) -> Product:
     """PTX ISA 9.7.14.4.5: wmma.mma.sync.aligned.alayout.blayout.shape.dtype{.atype.btype}.ctype."""
-    layouts = [part for part in ins.parts if part in ("row", "col")]
-    types = [part for part in ins.parts if part in TYPES]
+    types = types_in(ins)
     if len(types) == 2:  # f16 operands go without saying
         types = [types[0], "f16", "f16", types[1]]
-    try:
-        d, a, b, c = types
-        return Product(
-            *shape_of(ins, bind), a, b, c, d, *layouts, wmma=True,
-            satfinite="satfinite" in ins, arch=architecture(bind), bits=of_bits(ins),
-        )  # fmt: skip
-    except ValueError as problem:
-        raise bind.unsupported(str(problem)) from problem
+    return named_product(ins, bind, types, wmma=True, bits=of_bits(ins))
 
 
 def _mma(ins, bind):

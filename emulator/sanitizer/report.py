@@ -127,6 +127,11 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
             f"thread {one} touches {what} {here} while the cp.async that {by} issued {there} "
             "is under way: nobody has waited for it"
         )
+    return hazard_of(kind, text, instruction, earlier, block, thread, other, address, places)
+
+
+def hazard_of(kind, text, instruction, earlier, block, thread, other, address, places):
+    """The Hazard that `text` tells; arguments as of `describe`."""
     return Hazard(
         kind,
         f"{kind} in block {places.block_of(block)}: {text}",
@@ -135,11 +140,10 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
         getattr(instruction, "line", None),
         getattr(earlier, "line", None),
         places.block_of(block),
-        one,
-        two,
+        places.thread_of(thread),
+        None if other is None else places.thread_of(other),
         address,
-        symbol,
-        offset,
+        *places.symbol(address),
         frames=frames_of(instruction),
         other_frames=frames_of(earlier),
     )

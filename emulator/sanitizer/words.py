@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.sanitizer import report
-from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
+from emulator.sanitizer.report import hazard_of, place_of, where
 
 # What the earlier side of a race did, by the name that the shadow's log has for it.
 _DEEDS = {
@@ -139,19 +139,4 @@ def _hazard(kind, text, instruction, earlier, block, thread, other, address, pla
         there=where(earlier),
         **more,
     )
-    return Hazard(
-        kind,
-        f"{kind} in block {places.block_of(block)}: {words}",
-        source_of(instruction),
-        source_of(earlier),
-        getattr(instruction, "line", None),
-        getattr(earlier, "line", None),
-        places.block_of(block),
-        places.thread_of(thread),
-        two,
-        address,
-        symbol,
-        offset,
-        frames=frames_of(instruction),
-        other_frames=frames_of(earlier),
-    )
+    return hazard_of(kind, words, instruction, earlier, block, thread, other, address, places)
