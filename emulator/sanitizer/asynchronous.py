@@ -17,6 +17,7 @@ import numpy as np
 from emulator.sanitizer import words
 from emulator.sanitizer.clusters import ClusterShadow
 from emulator.sanitizer.granules import Lanes
+from emulator.sanitizer.report import Seen
 
 _GENERIC = -1  # the swizzle of what threads have written
 _FRESH = 64  # lists of unfenced writes before they are put together
@@ -327,10 +328,9 @@ class AsyncShadow(ClusterShadow):
         block = cluster * self.together + min(thread, self.threads - 1) // self.own_threads
         extra = self._early_wait(time, block, thread) if kind == "unfinished-copy" else None
         swizzles = (int(self.swizzle[granule]),) if kind == "wrong-swizzle" else ()
-        return words.describe(
-            kind, instruction, earlier, did, block, thread, other, address % self.stride,
-            self.places, extra, swizzles,
-        )  # fmt: skip
+        address %= self.stride
+        seen = Seen(instruction, earlier, block, thread, address, self.places, other, did)
+        return words.describe(kind, seen, extra, swizzles)
 
     def _early_wait(self, ticket, block, thread):
         """The instruction by which this thread waited for a copy's mbarrier, and passed at once."""
@@ -340,14 +340,13 @@ class AsyncShadow(ClusterShadow):
         return instruction if lanes is not None and lanes[block, own] else None
 
     def _tell(self, kind, instruction, earlier, block, thread, address):
-        words.tell(self.report, kind, instruction, earlier, block, thread, address, self.places)
+        seen = Seen(instruction, earlier, block, thread, address, self.places)
+        words.tell(self.report, kind, seen)
 
     def left_under_way(self, instruction, blocks, what, thread=0):
         """Blocks have ended before a copy into (`load`) or out of (`store`) their shared memory."""
-        kind = "exit-before-copy"
-        words.tell(
-            self.report, kind, instruction, None, int(blocks[0]), thread, 0, self.places, what
-        )
+        seen = Seen(instruction, None, int(blocks[0]), thread, 0, self.places)
+        words.tell(self.report, "exit-before-copy", seen, what)
 
 
 def _reads_beside(ins) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from emulator.sanitizer import words
 from emulator.sanitizer.granules import Pattern, Shifted
-from emulator.sanitizer.report import Places
+from emulator.sanitizer.report import Places, Seen
 from emulator.sanitizer.shadow import Shadow
 
 
@@ -225,10 +225,8 @@ class ClusterShadow(Shadow):
                 by = warp * 32
                 from_block = cluster * self.together + by // self.own_threads
                 instruction = self.log[int(self.reach[block, warp])][0]
-                words.tell(
-                    self.report, "exited-block", instruction, None, from_block, by, 0,
-                    self.places, self.places.block_of(block),
-                )  # fmt: skip
+                seen = Seen(instruction, None, from_block, by, 0, self.places)
+                words.tell(self.report, "exited-block", seen, self.places.block_of(block))
 
 
 class _OfBlocks:
