@@ -198,7 +198,7 @@ def run_ablation(options) -> int:
         speed = f"{timed[name]:.1f}" if name in timed else "not timed"
         waves = [f"{found.loads:.3f}", f"{found.barriers:g}", f"{found.register_reads:.2f}"]
         cells.append([name, *waves, str(found.registers), speed])
-    heads = ["ideas", "load wavefronts", "barriers a tile", "register reads", "registers"]
+    heads = ["ideas", "load wavefronts", "barriers per tile", "register reads", "registers"]
     print(table([*heads, "TFLOP/s"], cells))
     return 0
 
