@@ -49,7 +49,7 @@ MEANINGS = {
     "block tile": "tile of C per block: BM x BN",
     "warp tile": "tile of C per warp: WM x WN",
     "blocks per SM": "blocks that one SM can hold at a time",
-    "occupancy": "warps that an SM holds, as a share of the most it could hold",
+    "occupancy": "warps that an SM could hold, as a share of the most it could hold",
     "dropped": "why a setting was not timed",
     "BM": "rows of C per block",
     "BN": "columns of C per block",
