@@ -18,7 +18,8 @@ HEAD = """\
 # The ladder at a glance
 
 One CUDA file per rung. The number is the reading order; a file's first lines say what changed from the rung before it. Every
-rung computes `C = alpha * A @ B + beta * C`, and is compared with cuBLAS on the same types, in the same run.
+rung computes `C = alpha * A @ B + beta * C`. All but `cpu` and 8-bit inputs are compared with cuBLAS on the same types, in the
+same run.
 
 """
 FOOT = """
@@ -32,7 +33,7 @@ python -m kernels check tiled --size 100x70x30   # right, on the emulator and on
 python -m kernels build tiled                    # registers, shared memory and spills on every architecture
 python -m kernels source tiled load              # a part of the source, as marked: // [load]
 python -m measure bench tiled                    # times it against cuBLAS on a GPU
-nvcc -std=c++17 -arch=sm_80 -cubin kernels/03_tiled.cu    # each compiles alone
+nvcc -std=c++17 -arch=sm_80 -cubin kernels/03_tiled.cu    # each compiles alone (21 to 27: -arch=sm_90a)
 ```
 
 `python -m measure readme` writes this page.
