@@ -35,8 +35,8 @@ def run(case: str | Case, K: int, M: int | None = None, N: int | None = None):
 
 
 def per_step(case: str | Case, step: int, **macros: int) -> dict[str, memory.Traffic]:
-    """What one more step of `step` along k costs a block: the difference of runs with one and with two steps more than a
-    pipeline of four holds, so that starting and storing are not in it.
+    """What one more step of `step` along k costs a block: the difference of runs with one and with two steps, so that
+    starting and storing are not in it.
     """
     case = published.changed(case, **macros) if macros else case
     few, many = (memory.traffic(run(case, step * n)[1]) for n in (1, 2))
