@@ -389,7 +389,7 @@ EXERCISES = (
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
         "The tile is read column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at "
-        "the end of each row, so that this has no bank conflicts, and every chunk still begins at a multiple of 16 bytes.",
+        "the end of each row, so that these reads have no bank conflicts and every chunk still begins at a multiple of 16 bytes.",
         (
             "Eight lanes are served at a time, and each takes four banks. So eight neighbouring rows must begin in eight "
             "different groups of four banks.",
@@ -406,7 +406,7 @@ EXERCISES = (
     ),
     Exercise(
         "swizzle_rows", BANKS, "Derive a swizzle for 64-byte rows", 30,
-        "This time rows keep their 64 bytes, and there is no padding. Instead each 16-byte chunk may move to another place "
+        "This time the rows have 64 bytes, and there is no padding. Instead each 16-byte chunk may move to another place "
         "within its row. Write `place`, so that of any eight neighbouring rows the chunks of one column lie in different "
         "banks.",
         (
@@ -619,7 +619,7 @@ EXERCISES = (
         "split_tf32", ACROSS, "Three products of TF32 for one of floats", 20,
         "Tensor cores also multiply floats, if these may be rounded to TF32 first, which keeps 10 of 23 bits of mantissa. "
         "A float is the sum of two such numbers, up to a very small rest: `high`, which is the float rounded to TF32, and "
-        "`low`, which is what that lost. Use both to compute C to 20 bits.",
+        "`low`, which is what the rounding lost. Use both to compute C to 20 bits.",
         (
             "`(a + a_low) * (b + b_low)` has four terms. How large is each of them, compared with `a * b`?",
             "`a * b_low` and `a_low * b` are about 2,000 times smaller than `a * b`, and matter. `a_low * b_low` is another "
@@ -697,15 +697,15 @@ EXERCISES = (
     ),
     Exercise(
         "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,
-        "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has every idea of the "
-        "ladder's last rung, at the size of one warp.",
+        "Go along K, and fetch the next pair of tiles while this one is multiplied. With this the kernel has the main ideas of "
+        "the rung `mma_multistage`, at the size of one warp.",
         (
             "As in the exercise two_stages: fetch pair 0. Then in each turn wait for the copies, let all lanes meet, fetch the "
             "next pair, and multiply this one.",
             "Commit once for each pair. One warp is the whole block, so `__syncwarp()` does what `__syncthreads()` would.",
         ),
         "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
-        "been read. The ladder's kernel adds more warps per block, more stages, and guards at the edges.",
+        "been read. `mma_multistage` adds more warps per block, more stages, guards at the edges, and more.",
         cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (32, 48, 96), (48, 16, 64)), False)(rng)),
         needs=(
             Need("bytes copied by cp.async", 36_864, "M=32, N=48, K=96", "the tiles arrive by cp.async"),
@@ -719,7 +719,7 @@ EXERCISES = (
         "encode_map", HOPPER, "Encode a tensor map", 15,
         "TMA, the Tensor Memory Accelerator, copies whole tiles. The host describes a matrix to it once, before the launch, by a "
         "tensor map. Write `describe`, which returns a tensor map of `matrix`: its box, the tile that one copy moves, has "
-        "`rows` rows of `row_bytes` bytes, and its 16-byte chunks are swizzled within these bytes. The matrix may hold any "
+        "`rows` rows of `row_bytes` bytes, and its 16-byte chunks are swizzled within each row. The matrix may hold any "
         "type, and may be a part of a wider one. `TensorMap(array, box, swizzle=...)` knows where an array lies.",
         (
             "A box is given like the shape of an array: rows first, then columns, both in elements.",
@@ -818,7 +818,8 @@ EXERCISES = (
         "consumer then grows to as many as are left for it. The numbers are multiples of 8, and 24 is the least. Write `share`, "
         "which returns both: the registers of a thread of the producer, and those of a thread of a consumer.",
         (
-            "All warpgroups have 128 threads, so count registers per thread. Four warpgroups of 128 each make 512.",
+            "All warpgroups have 128 threads, so count registers per thread. Four warpgroups with 128 registers per "
+            "thread make 512.",
             "Round the producer's number up to a multiple of 8, and to 24 at least. Divide what is left by the number of "
             "consumers, and round that down to a multiple of 8.",
         ),

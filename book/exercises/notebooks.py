@@ -16,18 +16,21 @@ from .catalogue import EXERCISES, PARTS
 from .exercise import FOLDER, Exercise
 
 INTRODUCTIONS = {
-    "Memory": "Which thread touches which address, and who must wait for whom.",
-    "More work per thread": "Fewer, wider accesses, each of them used more than once.",
-    "Copies that do not wait": "`cp.async`: what a wait promises, what it does not, and how to stay ahead of it.",
-    "Tensor cores": "One warp, one instruction: the WMMA API first, then the registers themselves.",
+    "Memory": "These exercises ask which thread touches which address, and who must wait for whom.",
+    "More work per thread": "These exercises make accesses fewer and wider, and use each value more than once.",
+    "Copies that do not wait": "These exercises are about `cp.async`: what a wait promises, what it does not, and how to "
+    "fetch ahead.",
+    "Tensor cores": "One warp multiplies, first through the WMMA API, then with `mma` and its registers.",
     "Bank conflicts and swizzles": "Where data lies in shared memory decides whether the lanes of a warp are served together or "
     "one after another. These exercises move data to better places, by padding and by swizzles.",
-    "Everything at once": "What a kernel needs besides its inner loop: guards at the edges and an order of its tiles. And one "
-    "kernel that you make as fast as you can.",
-    "Sums across threads": "How threads and blocks add up values together: shuffles, reductions, atomic additions, and how "
-    "many digits of a sum are kept.",
-    "The capstone": "One kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline along K.",
-    "Hopper": "Tensor maps, descriptors, barriers that count bytes, fences, roles, and K split between warpgroups. "
+    "Everything at once": "These exercises are about what a kernel needs besides its inner loop: guards at the "
+    "edges and an order of its tiles. The last one is a kernel that you make as fast as you can.",
+    "Sums across threads": "These exercises show how threads and blocks add up values together: shuffles, reductions, atomic "
+    "additions, and how many digits of a sum are kept.",
+    "The capstone": "You build one kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline "
+    "along K.",
+    "Hopper": "These exercises are about tensor maps, descriptors, barriers that count bytes, fences, roles, and K split "
+    "between warpgroups. "
     "The emulator runs all of it. A GPU tries your kernel too if it is of compute capability 9.0.",
 }
 PROPER = ("Hopper",)  # a name, which keeps its capital
@@ -41,9 +44,9 @@ HOW = (
 )
 # On the first page only.
 KEPT = (
-    "The page [Your progress](progress.ipynb) lists what you have passed. A machine in the cloud, such as Colab's, forgets it "
-    "when your session ends: run `from book.exercises import save_progress, load_progress`, save it with "
-    '`save_progress("progress.json")`, download that file, and next time upload it and call `load_progress("progress.json")`.'
+    "The page [Your progress](progress.ipynb) lists what you have passed. A machine in the cloud, such as Colab's, forgets "
+    "this list when your session ends. To keep it, run `from book.exercises import save_progress, load_progress` and "
+    '`save_progress("progress.json")`, and download that file. Next time, upload it and call `load_progress("progress.json")`.'
 )
 
 
@@ -64,7 +67,7 @@ def cells(exercise: Exercise) -> list:
     )
     if exercise.needs:
         asked = "; ".join(dict.fromkeys(need.task for need in exercise.needs))
-        goals = f" The check counts that it is done this way: {asked}.{goals}"
+        goals = f" The check also makes sure that it is done this way: {asked}.{goals}"
     time = f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
     if exercise.is_kernel:
         language = "cuda"
@@ -116,7 +119,7 @@ def notebook(part: str):
     return made
 
 
-PROGRESS = "# Exercises: your progress\n\nEvery exercise, with the minutes that it may take, in the order of the book."
+PROGRESS = "# Exercises: your progress\n\nThis is every exercise, with the minutes that it may take, in the order of the book."
 SAVING = """\
 A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you can
 download, and `load_progress` adds such a file to what has been passed here:
@@ -145,7 +148,7 @@ def progress():
         new_markdown_cell(PROGRESS),
         new_code_cell(LIST),
         new_markdown_cell(
-            "Those that you have passed on this machine, in whichever notebook. Run the cell to see."
+            "Run the cell to see which you have passed on this machine, in whichever notebook."
         ),
         passed,
         new_markdown_cell(SAVING),
