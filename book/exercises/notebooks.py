@@ -27,8 +27,8 @@ INTRODUCTIONS = {
     "edges and an order of its tiles. The last one is a kernel that you make as fast as you can.",
     "Sums across threads": "These exercises show how threads and blocks add up values together: shuffles, reductions, atomic "
     "additions, and how many digits of a sum are kept.",
-    "The capstone": "You build one kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a pipeline "
-    "along K.",
+    "The capstone": "You build one kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a "
+    "pipeline along K.",
     "Hopper": "These exercises are about tensor maps, descriptors, barriers that count bytes, fences, roles, and K split "
     "between warpgroups. "
     "The emulator runs all of it. A GPU tries your kernel too if it is of compute capability 9.0.",
