@@ -51,6 +51,11 @@ def hash_of(source: Path) -> str:
     ).hexdigest()[:16]
 
 
+def needs(package: str) -> ImportError:
+    """What is raised where a compiler is not installed."""
+    return ImportError(f"this needs {package}: pip install {package}")
+
+
 def write(name: str, head: Mapping, ptx: str) -> Path:
     """`measure/ptx/<name>.ptx`: the head as its first line, then the PTX."""
     path = PTX / f"{name}.ptx"

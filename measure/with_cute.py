@@ -42,7 +42,10 @@ def compiled(arch: int = 80) -> Compiled:
         # The package reads these when it is imported, so the import stands here.
         asked = {"ARCH": f"sm_{arch}", "KEEP": "ptx", "DUMP_DIR": folder, "LINEINFO": "1"}
         os.environ |= {f"CUTE_DSL_{name}": value for name, value in asked.items()}
-        import cutlass
+        try:
+            import cutlass
+        except ModuleNotFoundError as missing:
+            raise foreign.needs("nvidia-cutlass-dsl") from missing
         from cutlass import cute
         from cutlass.cute.runtime import make_ptr
 

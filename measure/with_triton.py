@@ -62,7 +62,10 @@ def compiled(arch: int = 80, **setting: int) -> Compiled:
 
     M, N and K count as multiples of 16, as they do when Triton is called with such numbers.
     """
-    import triton
+    try:
+        import triton
+    except ModuleNotFoundError as missing:
+        raise foreign.needs("triton") from missing
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
