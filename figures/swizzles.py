@@ -152,7 +152,7 @@ def swizzle_grid(
         canvas.text(
             x0 + panel - side,
             top + rows * row_tall + 34,
-            "wavefronts a column",
+            "wavefronts per column",
             size=10.5,
             ha="right",
             color=style.MUTED,

@@ -139,6 +139,13 @@ def run_first_call(options) -> int:
     return 0
 
 
+def run_tilus(options) -> int:
+    from .with_tilus import record
+
+    print(record(options.file))
+    return 0
+
+
 def run_triton(options) -> int:
     from .with_triton import record, write_ptx
 
@@ -191,7 +198,7 @@ def run_ablation(options) -> int:
         speed = f"{timed[name]:.1f}" if name in timed else "not timed"
         waves = [f"{found.loads:.3f}", f"{found.barriers:g}", f"{found.register_reads:.2f}"]
         cells.append([name, *waves, str(found.registers), speed])
-    heads = ["ideas", "load wavefronts", "barriers a tile", "register reads", "registers"]
+    heads = ["ideas", "load wavefronts", "barriers per tile", "register reads", "registers"]
     print(table([*heads, "TFLOP/s"], cells))
     return 0
 
@@ -376,6 +383,11 @@ def arguments() -> argparse.ArgumentParser:
     )
     cutes.add_argument("--time", action="store_true", help="time what is stored; needs a GPU only")
     cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
+
+    tilus = command(
+        "tilus", run_tilus, "Tilus's published matmul_v3 beside a rung: needs both", rungs=None
+    )
+    tilus.add_argument("file", metavar="FILE", help="matmul_v3.py of Tilus's tutorial")
 
     compilers = command(
         "compilers",

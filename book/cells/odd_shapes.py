@@ -23,7 +23,7 @@ SHAPES = (
 
 
 def name(shape: tuple[int, int, int]) -> str:
-    return " x ".join(map(str, shape))
+    return "\u00a0x\u00a0".join(map(str, shape))
 
 
 def operations(M: int, N: int, K: int) -> int:

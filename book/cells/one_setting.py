@@ -117,5 +117,5 @@ def taken(how) -> str:
     registers = how.build.report.registers
     return (
         f"A block of {threads} threads takes {shared:,} bytes of shared memory"
-        f" and {registers} registers a thread."
+        f" and {registers} registers per thread."
     )

@@ -41,7 +41,7 @@ def shapes(
         library = next((row[0]["cublas_ms"] for row in found.values() if row), None)
         if times and library:
             each = [f"{1e3 * row[0]['ms_median']:.1f}" if row else "" for row in found.values()]
-            name = " x ".join(map(str, (m, n, k)))
+            name = "\u00a0x\u00a0".join(map(str, (m, n, k)))  # one line on a phone
             rows.append([name, *each, f"{1e3 * library:.1f}", f"{library / min(times):.1%}"])
     if not rows:
         print("No time of these shapes has been recorded yet.")

@@ -258,7 +258,7 @@ svg{display:block;width:100%;height:auto;font-family:"DejaVu Sans",Verdana,syste
 .tools button{font:inherit;font-size:13px;min-height:28px;padding:.15em .9em;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;cursor:pointer}
 input[type=text]{font:14px "DejaVu Sans Mono",Menlo,Consolas,monospace;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;padding:.3em .45em;width:100%;box-sizing:border-box}
 @media (max-width:520px){svg{min-width:var(--wide,0)!important}.name{white-space:normal}}
-@media print{.controls,.tools{display:none}}
+@media print{.tools,.controls button,.controls input[type=range]{display:none}.controls select,.controls input{border:0;padding:0;background:none;appearance:none}}
 button:focus-visible,input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
 `;
 

@@ -146,7 +146,7 @@ const explorer = {
       note:
         `The number in a cell is the banks that the 16-byte chunk falls in. Eight rows take ${bytes} bytes.` +
         (m.outside ? " <b>Some chunks land outside these eight rows</b>: swizzle and padding do not go together." : ""),
-      picture: svg.page(752, 330, body, `${most} wavefronts a column`, 480),
+      picture: svg.page(752, 330, body, `${most} wavefronts per column`, 480),
     };
   },
 };
