@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .provenance import load
 from .timing import Launch, measure
 
 PTX = Path(__file__).parent / "ptx"
@@ -82,11 +81,3 @@ def timed(competitors: Mapping[str, Sequence[Launch]], size: int, settings: Mapp
         }
         for name, timing in measure(competitors).items()
     ]
-
-
-def recorded(kind: str) -> dict | None:
-    """What was recorded of "triton" or "cute", None where nothing was."""
-    try:
-        return load(kind)
-    except FileNotFoundError:
-        return None

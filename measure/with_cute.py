@@ -23,7 +23,7 @@ from kernels.machine import gpu
 
 from . import foreign
 from .foreign import Compiled, hash_of, tidy
-from .provenance import store
+from .provenance import recording, store
 from .timing import METHOD, Launch, cublas_launches, matrices, rung_launches
 
 SOURCE = Path(__file__).parent / "cute_kernels.py"
@@ -141,4 +141,4 @@ def record() -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    return foreign.recorded("cute")
+    return recording("cute")
