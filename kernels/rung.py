@@ -182,6 +182,8 @@ class Rung:
     def geometry(self, macros: Macros | None, M: int, N: int, K: int):
         """`(grid, block, shared_bytes)` of a launch that computes an `(M, N)` output."""
         values = self.resolve(macros)
+        if self.grid is tile_grid and not {"BM", "BN"} <= values.keys():
+            raise ValueError(f"{self.name} has no macros BM and BN: its row has to give a grid")
         threads = self.threads(**values)
         block = (threads, 1, 1) if isinstance(threads, int) else (*threads, 1)
         return self.grid(M, N, K=K, **values), block, self.shared(**values)

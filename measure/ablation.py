@@ -21,7 +21,7 @@ from kernels.rungs import find
 from kernels.source import MARK, listing, parts
 
 from . import machine_code
-from .provenance import load, store
+from .provenance import recording, store
 from .timing import matrices, measure, rung_launches
 
 RUNG = "warp_tiled"
@@ -248,7 +248,4 @@ def record() -> Path:
 
 def stored() -> Mapping | None:
     """The recorded file, None when there is none."""
-    try:
-        return load("ablation")
-    except FileNotFoundError:
-        return None
+    return recording("ablation")

@@ -104,7 +104,8 @@ def notes(rows: Iterable[dict]) -> str:
     for row in rows:
         size = "x".join(str(row[name]) for name in "mnk")
         config = " ".join(f"{name}={value}" for name, value in row["config"].items())
-        more = [f"from {row['config_source']}"] if row.get("config_source") else []
+        more = [config] if config else []
+        more += [f"from {row['config_source']}"] if row.get("config_source") else []
         for column, words in COPIES.items():
             if row.get(column):
                 more.append(f"{row[column]:.4g} ms {words}")
@@ -112,9 +113,7 @@ def notes(rows: Iterable[dict]) -> str:
             more.append(
                 f"cuBLAS takes {row['cublas_best_ms']:.4g} ms with {row['cublas_best_layout']}"
             )
-        lines.append(
-            f"{row['rung']} {row['inputs']}->{row['output']} {size}: {'; '.join([config, *more])}"
-        )
+        lines.append(f"{row['rung']} {row['inputs']}->{row['output']} {size}: {'; '.join(more)}")
     return "\n".join(lines)
 
 

@@ -35,6 +35,13 @@ class FirstCall:
     fair_ms: float
     recorded: str | None = None
 
+    def __str__(self) -> str:
+        return (
+            f"{self.where}: cuBLAS's first call at {self.size}\n"
+            f"making its handle {self.handle_ms:.2f} ms, the first call with it {self.first_ms:.2f} ms on managed memory, "
+            f"the second {self.second_ms:.2f} ms; one on the device {self.fair_ms:.3f} ms"
+        )
+
     @property
     def where(self) -> str:
         """The machine, in words that a caption can use."""

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from .provenance import load
 from .timing import Launch, measure
 
 PTX = Path(__file__).parent / "ptx"
@@ -51,6 +50,11 @@ def hash_of(source: Path) -> str:
     ).hexdigest()[:16]
 
 
+def needs(package: str) -> ImportError:
+    """What is raised where a compiler is not installed."""
+    return ImportError(f"this needs {package}: pip install {package}")
+
+
 def write(name: str, head: Mapping, ptx: str) -> Path:
     """`measure/ptx/<name>.ptx`: the head as its first line, then the PTX."""
     path = PTX / f"{name}.ptx"
@@ -77,11 +81,3 @@ def timed(competitors: Mapping[str, Sequence[Launch]], size: int, settings: Mapp
         }
         for name, timing in measure(competitors).items()
     ]
-
-
-def recorded(kind: str) -> dict | None:
-    """What was recorded of "triton" or "cute", None where nothing was."""
-    try:
-        return load(kind)
-    except FileNotFoundError:
-        return None

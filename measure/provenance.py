@@ -53,6 +53,14 @@ def load(kind: str) -> dict:
     return json.loads(files[shown(files)].read_text(encoding="utf-8"))
 
 
+def recording(kind: str) -> dict | None:
+    """What `load` gives, None where nothing was recorded."""
+    try:
+        return load(kind)
+    except FileNotFoundError:
+        return None
+
+
 def shown(names: Iterable[str]) -> str:
     """Which of these GPUs the book's pages show: the first of `BOOK_GPUS` that is among them."""
     ordered = sorted(names)

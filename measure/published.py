@@ -29,7 +29,7 @@ from kernels.gemm import plan
 from kernels.launch import prepare_on_gpu
 from kernels.rung import Types
 
-from .provenance import load, store
+from .provenance import recording, store
 from .timing import matrices, measure, rung_launches
 
 FOLDER = Path(__file__).with_name("cuda") / "published"
@@ -407,10 +407,7 @@ def _processor() -> str:
 @cache
 def stored() -> Mapping | None:
     """The recorded file, None when there is none."""
-    try:
-        return load("published")
-    except FileNotFoundError:
-        return None
+    return recording("published")
 
 
 def rows(*names: str) -> Iterator[Mapping]:

@@ -19,7 +19,7 @@ from kernels.rung import Types
 from . import machine_code, ncu
 from .compare import WAVEFRONTS
 from .limits import METRICS, STALL_METRIC, STALLS
-from .provenance import load, store
+from .provenance import recording, store
 from .timing import matrices, measure
 
 SOURCE = Path(__file__).with_name("cuda") / "small_tiles.cu"
@@ -131,10 +131,7 @@ def run_twice(swizzled: bool, tiles: int, size: int) -> None:
 @cache
 def stored() -> dict | None:
     """The recorded file, None when there is none."""
-    try:
-        return load("small-tiles")
-    except FileNotFoundError:
-        return None
+    return recording("small-tiles")
 
 
 def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90) -> int:

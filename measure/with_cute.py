@@ -23,7 +23,7 @@ from kernels.machine import gpu
 
 from . import foreign
 from .foreign import Compiled, hash_of, tidy
-from .provenance import store
+from .provenance import recording, store
 from .timing import METHOD, Launch, cublas_launches, matrices, rung_launches
 
 SOURCE = Path(__file__).parent / "cute_kernels.py"
@@ -42,7 +42,10 @@ def compiled(arch: int = 80) -> Compiled:
         # The package reads these when it is imported, so the import stands here.
         asked = {"ARCH": f"sm_{arch}", "KEEP": "ptx", "DUMP_DIR": folder, "LINEINFO": "1"}
         os.environ |= {f"CUTE_DSL_{name}": value for name, value in asked.items()}
-        import cutlass
+        try:
+            import cutlass
+        except ModuleNotFoundError as missing:
+            raise foreign.needs("nvidia-cutlass-dsl") from missing
         from cutlass import cute
         from cutlass.cute.runtime import make_ptr
 
@@ -138,4 +141,4 @@ def record() -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    return foreign.recorded("cute")
+    return recording("cute")

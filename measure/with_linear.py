@@ -14,7 +14,7 @@ from pathlib import Path
 from kernels.errors import UnsupportedGPU
 from kernels.machine import gpu
 
-from .provenance import load, store
+from .provenance import recording, store
 from .timing import METHOD, Launch, measure
 from .with_torch import available
 
@@ -128,7 +128,4 @@ def record(shapes: Sequence[tuple[int, int, int]] = SHAPES) -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    try:
-        return load("linear")
-    except FileNotFoundError:
-        return None
+    return recording("linear")

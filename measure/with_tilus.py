@@ -19,7 +19,7 @@ from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu
 
-from .provenance import load, store
+from .provenance import recording, store
 from .timing import METHOD, cublas_launches, matrices, measure, rung_launches
 from .with_torch import available, torch_launches
 
@@ -80,8 +80,8 @@ def record(file: str | Path, size: int = SIZE) -> Path:
         except Exception as error:  # a setting that does not compile is a row of its own
             refused[name] = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
             continue
-        found = tensors[0][2].float()
-        errors[name] = float((found - expected).abs().max() / expected.abs().max())
+        result = tensors[0][2].float()
+        errors[name] = float((result - expected).abs().max() / expected.abs().max())
         competitors[name] = [
             lambda s=script, a=a, b=b, c=c: s(size, size, size, a, b, c) for a, b, c in tensors
         ]
@@ -115,7 +115,4 @@ def record(file: str | Path, size: int = SIZE) -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    try:
-        return load("tilus")
-    except FileNotFoundError:
-        return None
+    return recording("tilus")

@@ -22,7 +22,7 @@ from kernels.rungs import find
 from . import foreign
 from .foreign import Compiled, hash_of, tidy
 from .progress import progress
-from .provenance import store
+from .provenance import recording, store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
 
 SIZES = (4096, 8192)  # a launch from Triton's Python takes as long as a whole product of 1024
@@ -62,7 +62,10 @@ def compiled(arch: int = 80, **setting: int) -> Compiled:
 
     M, N and K count as multiples of 16, as they do when Triton is called with such numbers.
     """
-    import triton
+    try:
+        import triton
+    except ModuleNotFoundError as missing:
+        raise foreign.needs("triton") from missing
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -254,4 +257,4 @@ def record(sizes: Sequence[int] = SIZES, seconds: float = 240.0) -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    return foreign.recorded("triton")
+    return recording("triton")

@@ -183,7 +183,19 @@ WHAT = {
     "published": "kernels that others published",
     "triton": "the same kernels written in Triton",
     "ablation": "warp_tiled with and without each of its ideas",
+    "compilers": "the same rungs compiled by two compilers",
+    "cute": "the same kernel written in CuTe's Python",
+    "tilus": "a kernel written in Tilus",
+    "linear": "a fused layer beside PyTorch's",
+    "variants": "settings that a page argues about",
+    "hopper-trials": "what was tried while Hopper's rungs were written",
 }
+
+
+def holds(name: str) -> str:
+    """What a file of `results/` holds, in words. KeyError for a kind that `WHAT` lacks; what has none is a GPU's recording."""
+    kinds = [kind for kind in WHAT if kind and name.startswith(kind)]
+    return WHAT[max(kinds, key=len, default="" if name.startswith("nvidia-") else name)]
 
 
 def show_files() -> None:
@@ -195,13 +207,12 @@ def show_files() -> None:
         stored = json.loads(path.read_text(encoding="utf-8"))
         machine = stored.get("machine", stored)
         machine = machine if isinstance(machine, Mapping) else {"gpu": machine}
-        kind = next((k for k in WHAT if k and path.stem.startswith(k)), "")
         date = re.search(r"\d+-\d\d-\d\d", stored.get("recorded", stored.get("label", "")))
         versions = [f"{k} {machine[k]}" for k in ("driver", "nvrtc", "cublas") if machine.get(k)]
         rows.append(
             [
                 f"`{path.name}`",
-                WHAT[kind],
+                holds(path.stem),
                 machine.get("gpu", "none: a CPU"),
                 date[0].replace("-", "\u2011") if date else DASH,  # hyphens that do not break
                 stored.get("commit", DASH)[:8],

@@ -6,6 +6,7 @@ the solution with its explanation, the last three folded.
 
 from __future__ import annotations
 
+import argparse
 import re
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -198,4 +199,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(
+        prog="python -m book.exercises.notebooks", description=main.__doc__
+    ).parse_args()
     main()

@@ -1,6 +1,7 @@
 """The table of rungs agrees with the CUDA files, and every rung compiles for every GPU it supports."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -145,3 +146,11 @@ def test_diff_shows_the_one_idea_between_two_rungs():
     ]
     assert len(changed) == 4
     assert all("threadIdx" in line for line in changed)
+
+
+def test_a_row_without_a_grid_needs_the_macros_of_one():
+    rung = replace(find("naive"), grid=find("vectorized").grid)
+    with pytest.raises(
+        ValueError, match="naive has no macros BM and BN: its row has to give a grid"
+    ):
+        rung.geometry({}, 64, 64, 64)

@@ -1,5 +1,7 @@
 """`python -m measure`: what is recorded is shown, and what is typed wrongly ends in one clear line."""
 
+import sys
+
 import pytest
 
 from kernels import gpu
@@ -52,3 +54,19 @@ def test_what_needs_a_gpu_says_so(command, capsys):
 def test_without_a_gpu_what_was_recorded_is_shown(command, capsys):
     assert main([command]) == 0
     assert "H200" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "package"), [("cute", "nvidia-cutlass-dsl"), ("triton --ptx", "triton")]
+)
+def test_a_compiler_that_is_missing_is_named(command, package, capsys, monkeypatch):
+    for module in ("cutlass", "triton"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert main(command.split()) == 1
+    assert f"pip install {package}" in capsys.readouterr().err
+
+
+def test_what_has_no_configuration_names_none(capsys, monkeypatch):
+    monkeypatch.setenv("GEMM_TIMES", "recorded")
+    assert main(["bench", "cublas"]) == 0
+    assert ": from the library's own choice" in capsys.readouterr().out
