@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.machine import gpu, live
-from kernels.rung import Types
+from kernels.rung import Rung, Types
 from kernels.rungs import RUNGS, find
 from kernels.settings import types_of
 from kernels.table import table
 
-from .progress import progress
+from .progress import aside, progress
 from .results import recorded
 from .row import extents, release, time_rung
 from .timing import SAMPLES
@@ -44,6 +43,7 @@ def bench(
     show: bool = True,
     file: str | Path | None = None,
     patience_s: float = math.inf,
+    left_out: dict[str, str] | None = None,
 ) -> list[dict]:
     """One row per rung, setting and size, as in `results/`; printed as a table, and written to
     `file` as JSON.
@@ -52,6 +52,7 @@ def bench(
     `kernels.settings` for its size, or at its row's with `defaults`; the notes below the table say
     which. Without a GPU to measure on (`kernels.machine.live`) the rows are recorded ones, and the
     table says where and when. A rung that takes longer than `patience_s` is timed by fewer samples.
+    What cannot be timed here is named on stderr or, where `left_out` is given, put into it: {rung: why}.
     """
     names = [find(r).name for r in rungs or RUNGS]
     if wrong := [size for size in sizes if min(extents(size)) < 1]:
@@ -64,7 +65,7 @@ def bench(
         rows, label = _recorded_rows(names, sizes)
     else:
         rows, label = (
-            _live_rows(names, sizes, samples, defaults, patience_s),
+            _live_rows(names, sizes, samples, defaults, patience_s, left_out),
             f"measured on {gpu().name}",
         )
     if show:
@@ -163,8 +164,19 @@ def _recorded_rows(names: list[str], sizes) -> tuple[list[dict], str]:
 
 
 def _live_rows(
-    names: list[str], sizes, samples: int, defaults: bool, patience_s: float
+    names: list[str],
+    sizes,
+    samples: int,
+    defaults: bool,
+    patience_s: float,
+    left_out: dict[str, str] | None,
 ) -> list[dict]:
+    def skipped(rung: Rung, size: tuple, why: str) -> None:
+        if left_out is None:
+            aside(f"{rung.name} {size}: skipped, {why}")
+        else:
+            left_out[rung.name] = why
+
     work = [
         (find(name), extents(size), setting)
         for size in sizes
@@ -177,7 +189,7 @@ def _live_rows(
     for done, (rung, size, setting) in enumerate(work):
         progress(done, len(work), f"{rung.name} {size[0]}")
         if not rung.exists:
-            print(f"{rung.name}: skipped, kernels/{rung.file} is not there", file=sys.stderr)
+            skipped(rung, size, f"kernels/{rung.file} is not there")
             continue
         try:
             is_library = isinstance(setting, Types)
@@ -188,7 +200,7 @@ def _live_rows(
                 )
             )
         except (UnsupportedGPU, TimeoutError) as error:
-            print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
+            skipped(rung, size, str(error))
         release()
     progress(len(work), len(work))
     return rows

@@ -25,7 +25,7 @@ from kernels.settings import FILE, configuration, representative, types_of
 
 from .bench import CUBLAS_TYPES
 from .candidates import Candidate, compiled
-from .progress import progress
+from .progress import aside, progress
 from .provenance import FOLDER, describe, store
 from .row import extents, release, time_rung
 from .timing import METHOD, SAMPLES
@@ -82,7 +82,7 @@ def record(
                 rung, *size, macros, SAMPLES, types, SLOW_LIMIT_S * 5, long_run, library
             )
         except (UnsupportedGPU, TimeoutError, ValueError) as error:
-            print(f"{rung.name} {size}: skipped, {error}", file=sys.stderr)
+            aside(f"{rung.name} {size}: skipped, {error}")
             continue
         finally:
             release()

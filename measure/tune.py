@@ -29,7 +29,7 @@ from kernels.settings import Setting, representative, size_class
 from kernels.table import table
 
 from .candidates import Candidate, compiled, late_settings, settings
-from .progress import progress
+from .progress import aside, progress
 from .provenance import commit
 from .timing import matrices, measure, rung_launches
 
@@ -182,7 +182,7 @@ def search(
         try:
             found = timed(task.rung, space, size, 2 * share, arch)
         except (UnsupportedGPU, ValueError) as error:
-            print(f"{task.rung.name} {name}: skipped, {error}")
+            aside(f"{task.rung.name} {name}: skipped, {error}")
             continue
         ranked = sorted(found, key=_order)
         best[task.rung.name, task.types, name] = [

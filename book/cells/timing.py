@@ -3,8 +3,7 @@
 import contextlib
 import datetime
 import io
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import figures
 from figures.measurements import plain
@@ -76,19 +75,19 @@ def _rows(rungs: Sequence[str] | None, size: int) -> list[dict]:
 
     A rung that this GPU is too old or too slow for has the recorded row in its place, and a line says so.
     """
-    said = io.StringIO()
-    with contextlib.redirect_stderr(said):
-        rows = bench(rungs, (size,), show=False, patience_s=PATIENCE_S)
+    left_out: dict[str, str] = {}
+    with contextlib.redirect_stderr(io.StringIO()):
+        rows = bench(rungs, (size,), show=False, patience_s=PATIENCE_S, left_out=left_out)
     if live() is None:
         return rows
     order = list(rungs or RUNGS)
-    return sorted([*rows, *_left_out(said.getvalue(), size)], key=lambda r: order.index(r["rung"]))
+    return sorted([*rows, *_left_out(left_out, size)], key=lambda r: order.index(r["rung"]))
 
 
-def _left_out(said: str, size: int) -> list[dict]:
-    """The recorded rows of the rungs that `bench` said it skipped; says so, once for each."""
+def _left_out(left_out: Mapping[str, str], size: int) -> list[dict]:
+    """The recorded rows of the rungs that `bench` could not time; says so, once for each."""
     rows = []
-    for name, why in dict(re.findall(r"^(\w+) .*?: skipped, (.*)$", said, re.MULTILINE)).items():
+    for name, why in left_out.items():
         try:
             recording = recorded()
             there = [dict(row) for row in recording.select(name, m=size, n=size, k=size)]

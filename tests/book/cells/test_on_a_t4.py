@@ -52,6 +52,18 @@ assert "Tesla T4" in drawing.html() and "wgmma fp16" in drawing.html()
     )
 
 
+def test_a_notebook_there_says_it_too():
+    """In a notebook a bar of progress is drawn on stderr, which must not hide what was left out."""
+    said = on_t4(
+        """
+import ipykernel
+from book.cells import timing
+timing.compare(["naive", "wgmma"])
+"""
+    )
+    assert said.splitlines()[-1].startswith("wgmma was not timed here: wgmma needs sm_90")
+
+
 def test_tiles_that_need_more_shared_memory_than_a_t4_has_are_refused():
     said = on_t4(
         """
