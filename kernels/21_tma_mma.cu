@@ -35,13 +35,13 @@ using Out = float;
 
 // [tiles]
 constexpr int BK = 64;  // 128 bytes, as far as the swizzle reaches: a row of A in a stage
-constexpr int ROW_BYTES = 128;
+constexpr int PITCH = 128;
 constexpr int WN = 64;  // columns of B that stand together, 128 bytes again: a warp reads one panel
 constexpr int WARPS = (BM / WM) * (BN / WN);
 constexpr int THREADS = 32 * WARPS + 128;  // setmaxnreg wants whole warpgroups: one warp of the last one loads
 constexpr int PRODUCER_REGISTERS = 24, CONSUMER_REGISTERS = 240;
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int PANEL_BYTES = BK * ROW_BYTES;
+constexpr int A_BYTES = BM * PITCH;
+constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int STAGE_BYTES = A_BYTES + BN / WN * PANEL_BYTES;
 constexpr int M_ATOMS = WM / 16, N_ATOMS = WN / 8, K_ATOMS = BK / 16;
 constexpr int PANELS = WN / PANEL_COLS<Out>;      // of C beside each other in a warp's tile
@@ -52,7 +52,7 @@ static_assert(M_ATOMS * PANELS % BUFFERS == 0, "every tile begins with the same 
 // [/tiles]
 
 // Where TMA puts 16-byte chunk `chunk` of row `row` of a tile of A, or of a panel of B.
-__device__ __forceinline__ int swizzled(int row, int chunk) { return row * ROW_BYTES + (chunk ^ row % 8) * 16; }
+__device__ __forceinline__ int swizzled(int row, int chunk) { return row * PITCH + (chunk ^ row % 8) * 16; }
 
 // The position of tile number `tile` in C: down GROUP rows, then the next column, as in mma_multistage.
 __device__ __forceinline__ void tile_position(int tile, int tile_rows, int tile_cols, int& row, int& col) {
@@ -120,14 +120,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     // [fragments]
     // A warp's rows of A and its panel of B are rows of 128 bytes. Moving by whole 8-row groups keeps the swizzle mask;
     // moving along a row by 32 bytes flips bits of the chunk's number.
-    const unsigned a_lane = warp_row * ROW_BYTES + swizzled(lane % 16, lane / 16);
+    const unsigned a_lane = warp_row * PITCH + swizzled(lane % 16, lane / 16);
     const unsigned b_lane = A_BYTES + warp_panel * PANEL_BYTES + swizzled(lane % 16, lane / 16);
     unsigned a[2][M_ATOMS][4], b[2][N_ATOMS / 2][4];
     auto load_fragment = [&](int buffer, unsigned tile, int k, int i) {  // B first: the first row of atoms needs it all
         if (i < N_ATOMS / 2)
-            ldmatrix_x4_trans(b[buffer][i], (tile + b_lane ^ i * 32) + k * 16 * ROW_BYTES);
+            ldmatrix_x4_trans(b[buffer][i], (tile + b_lane ^ i * 32) + k * 16 * PITCH);
         else
-            ldmatrix_x4(a[buffer][i - N_ATOMS / 2], (tile + a_lane ^ k * 32) + (i - N_ATOMS / 2) * 16 * ROW_BYTES);
+            ldmatrix_x4(a[buffer][i - N_ATOMS / 2], (tile + a_lane ^ k * 32) + (i - N_ATOMS / 2) * 16 * PITCH);
     };
     // [/fragments]
 

@@ -40,9 +40,9 @@ using Out = float;
 constexpr int BK = 64;       // 128 bytes, as far as the swizzle reaches: a row of A in a stage
 constexpr int PANEL_N = 64;  // columns of B that stand together, 128 bytes again
 constexpr int THREADS = BM / 64 * 128;
-constexpr int ROW_BYTES = 128;
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int PANEL_BYTES = BK * ROW_BYTES;
+constexpr int PITCH = 128;
+constexpr int A_BYTES = BM * PITCH;
+constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int B_BYTES = BN / PANEL_N * PANEL_BYTES;
 static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 64 rows and up to 256 columns");
 // [/tiles]
@@ -84,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < BK; k += 16) {
-            const auto a = wgmma_descriptor(a_tile + warpgroup * 64 * ROW_BYTES + k * 2);  // 16 columns further right
-            const auto b = wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES);          // 16 rows further down
+            const auto a = wgmma_descriptor(a_tile + warpgroup * 64 * PITCH + k * 2);  // 16 columns further right
+            const auto b = wgmma_descriptor(b_tile + k * PITCH, PANEL_BYTES);          // 16 rows further down
             wgmma_k16<In, 0, 1>(acc, a, b, k_step > 0 || k > 0);
         }
         wgmma_commit();

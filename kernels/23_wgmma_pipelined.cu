@@ -43,9 +43,9 @@ constexpr int BK = 64;              // 128 bytes, as far as the swizzle reaches:
 constexpr int PANEL_N = 64;         // columns of B that stand together, 128 bytes again
 constexpr int CONSUMERS = BM / 64;  // warpgroups that compute; one more copies
 constexpr int THREADS = (CONSUMERS + 1) * 128;
-constexpr int ROW_BYTES = 128;
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int PANEL_BYTES = BK * ROW_BYTES;
+constexpr int PITCH = 128;
+constexpr int A_BYTES = BM * PITCH;
+constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int STAGE_BYTES = A_BYTES + BN / PANEL_N * PANEL_BYTES;
 static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 64 rows and up to 256 columns");
 // [/tiles]
@@ -108,14 +108,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         float acc[BN / 8][4];
         int last_stage = 0;
         for (int k_step = 0; k_step < K; k_step += BK) {
-            const unsigned a_rows = stage0 + stage * STAGE_BYTES + warpgroup * 64 * ROW_BYTES;
+            const unsigned a_rows = stage0 + stage * STAGE_BYTES + warpgroup * 64 * PITCH;
             const unsigned b_tile = stage0 + stage * STAGE_BYTES + A_BYTES;
             barrier_wait(full + stage * 8, phase);
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < BK; k += 16)
                 wgmma_k16<In, 0, 1>(acc, wgmma_descriptor(a_rows + k * 2),
-                                    wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES), k_step > 0 || k > 0);
+                                    wgmma_descriptor(b_tile + k * PITCH, PANEL_BYTES), k_step > 0 || k > 0);
             wgmma_commit();
             wgmma_wait<1>();  // the k-step before is done, so its stage may be filled again
             if (thread == 0 && k_step > 0) barrier_arrive(empty + last_stage * 8);

@@ -57,9 +57,9 @@ constexpr int PANEL_N = 64;                     // columns of B that stand toget
 constexpr int TEAM = BM / 64;                   // warpgroups that share a tile
 constexpr int CONSUMERS = PINGPONG ? 2 : TEAM;  // warpgroups that compute; one more copies
 constexpr int THREADS = (CONSUMERS + 1) * 128;
-constexpr int ROW_BYTES = 128;
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int PANEL_BYTES = BK * ROW_BYTES;
+constexpr int PITCH = 128;
+constexpr int A_BYTES = BM * PITCH;
+constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int STAGE_BYTES = A_BYTES + BN / PANEL_N * PANEL_BYTES;
 constexpr int PANELS = BN / PANEL_COLS<Out>;          // of a warp's part of C
 constexpr int LATER = HELD < PANELS ? HELD : PANELS;  // of these, so many wait in registers
@@ -153,14 +153,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 
         // [consumer]
         auto start = [&](int k_step) {
-            const unsigned a_rows = stage0 + stage * STAGE_BYTES + first_row * ROW_BYTES;
+            const unsigned a_rows = stage0 + stage * STAGE_BYTES + first_row * PITCH;
             const unsigned b_tile = stage0 + stage * STAGE_BYTES + A_BYTES;
             barrier_wait(full + stage * 8, phase);
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < BK; k += 16)
                 wgmma_k16<In, 0, 1>(acc, wgmma_descriptor(a_rows + k * 2),
-                                    wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES), k_step > 0 || k > 0);
+                                    wgmma_descriptor(b_tile + k * PITCH, PANEL_BYTES), k_step > 0 || k > 0);
             wgmma_commit();
         };
         auto finish_last = [&](int k_step) {  // the k-step before is done, so its stage may be filled again

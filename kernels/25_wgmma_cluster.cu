@@ -58,9 +58,9 @@ constexpr int BK = 64;              // 128 bytes, as far as the swizzle reaches:
 constexpr int PANEL_N = 64;         // columns of B that stand together, 128 bytes again
 constexpr int CONSUMERS = BM / 64;  // warpgroups that compute; one more copies
 constexpr int THREADS = (CONSUMERS + 1) * 128;
-constexpr int ROW_BYTES = 128;
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int PANEL_BYTES = BK * ROW_BYTES;
+constexpr int PITCH = 128;
+constexpr int A_BYTES = BM * PITCH;
+constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int PANELS = BN / PANEL_N;
 constexpr int STAGE_BYTES = A_BYTES + PANELS * PANEL_BYTES;
 constexpr int OUT_PANELS = BN / PANEL_COLS<Out>;              // of a warp's part of C
@@ -148,7 +148,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
                     barrier_wait(empty + stage * 8, phase ^ 1);  // the first time round this returns at once
                     barrier_expect(landed, STAGE_BYTES);
                     const int a_row = cluster_col * A_PART;
-                    tma_load_shared<CLUSTER_N>(a_tile + a_row * ROW_BYTES, A, k, row + a_row, landed, same_row);
+                    tma_load_shared<CLUSTER_N>(a_tile + a_row * PITCH, A, k, row + a_row, landed, same_row);
                     for (int panel = cluster_row * B_PART; panel < (cluster_row + 1) * B_PART; ++panel)
                         tma_load_shared<CLUSTER_M>(b_tile + panel * PANEL_BYTES, B, col + panel * PANEL_N, k, landed,
                                                    same_col);
@@ -174,14 +174,14 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
 
         // [consumer]
         auto start = [&](int k_step) {
-            const unsigned a_rows = stage0 + stage * STAGE_BYTES + warpgroup * 64 * ROW_BYTES;
+            const unsigned a_rows = stage0 + stage * STAGE_BYTES + warpgroup * 64 * PITCH;
             const unsigned b_tile = stage0 + stage * STAGE_BYTES + A_BYTES;
             barrier_wait(full + stage * 8, phase);
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < BK; k += 16)
                 wgmma_k16<In, 0, 1>(acc, wgmma_descriptor(a_rows + k * 2),
-                                    wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES), k_step > 0 || k > 0);
+                                    wgmma_descriptor(b_tile + k * PITCH, PANEL_BYTES), k_step > 0 || k > 0);
             wgmma_commit();
         };
         auto finish_last = [&](int k_step) {  // the k-step before is done, so its stage may be filled again

@@ -61,10 +61,10 @@ using Out = float;
 
 // [tiles]
 constexpr int BK = 64;
-constexpr int ROW_BYTES = 128;
+constexpr int PITCH = 128;
 constexpr int PANEL_N = 64;  // columns of B that stand together
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int PANEL_BYTES = BK * ROW_BYTES;
+constexpr int A_BYTES = BM * PITCH;
+constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int STAGE_BYTES = A_BYTES + BN / PANEL_N * PANEL_BYTES;
 constexpr int CONSUMER_WARPS = BM / 16, CONSUMERS = 32 * CONSUMER_WARPS;
 constexpr int THREADS = CONSUMERS + 32;
@@ -197,12 +197,12 @@ __cluster_dims__(CLUSTER_M, 1, 1)
                 const unsigned a_tile = stage0 + stage * STAGE_BYTES, b_tile = a_tile + A_BYTES;
                 const unsigned full = full0 + 8 * stage;
                 barrier_wait(empty0 + 8 * stage, phase ^ 1);  // the first time round this returns at once
-                barrier_expect(full, STAGE_BYTES - (BM - a_rows) * ROW_BYTES);
+                barrier_expect(full, STAGE_BYTES - (BM - a_rows) * PITCH);
 #pragma unroll
                 for (int panel = rank; panel < BN / PANEL_N; panel += CLUSTER_M)
                     tma_load_shared<CLUSTER_M>(b_tile + panel * PANEL_BYTES, B, col + panel * PANEL_N, k, full,
                                                ALL_RANKS);
-                for (int r = 0; r < a_rows; r += A_BOX) tma_load(a_tile + r * ROW_BYTES, A, k, row + r, full);
+                for (int r = 0; r < a_rows; r += A_BOX) tma_load(a_tile + r * PITCH, A, k, row + r, full);
             }
 #else
             for (int step = begin; step < end;) {
@@ -215,7 +215,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
                     stages[i] = stage0 + stage * STAGE_BYTES;
                     full[i] = full0 + 8 * stage;
                     barrier_wait(empty0 + 8 * stage, phase ^ 1);
-                    barrier_expect(full[i], STAGE_BYTES - (BM - a_rows) * ROW_BYTES);
+                    barrier_expect(full[i], STAGE_BYTES - (BM - a_rows) * PITCH);
                     next_stage();
 #pragma unroll
                     for (int panel = rank; panel < BN / PANEL_N; panel += CLUSTER_M)
@@ -225,7 +225,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
                 for (int r = 0; r < a_rows; r += A_BOX)
 #pragma unroll
                     for (int i = 0; i < TOGETHER; ++i)
-                        if (i < together) tma_load(stages[i] + r * ROW_BYTES, A, (first + i) * BK, row + r, full[i]);
+                        if (i < together) tma_load(stages[i] + r * PITCH, A, (first + i) * BK, row + r, full[i]);
                 step += together;
             }
 #endif
@@ -236,9 +236,9 @@ __cluster_dims__(CLUSTER_M, 1, 1)
 
     // [zeros]
     if (a_rows < BM) {  // wgmma reads 64 rows, whether they are copied or not
-        for (int i = threadIdx.x * 16; i < (BM - a_rows) * ROW_BYTES; i += CONSUMERS * 16)
+        for (int i = threadIdx.x * 16; i < (BM - a_rows) * PITCH; i += CONSUMERS * 16)
             for (int s = 0; s < STAGES; ++s)
-                *reinterpret_cast<uint4*>(shared + s * STAGE_BYTES + a_rows * ROW_BYTES + i) = make_uint4(0, 0, 0, 0);
+                *reinterpret_cast<uint4*>(shared + s * STAGE_BYTES + a_rows * PITCH + i) = make_uint4(0, 0, 0, 0);
         async_fence();
     }
     // [/zeros]
@@ -272,14 +272,14 @@ __cluster_dims__(CLUSTER_M, 1, 1)
         float acc[BN / 8][4] = {};
         int previous = 0;
         for (; step < to; ++step, next_stage()) {
-            const unsigned a_tile = stage0 + stage * STAGE_BYTES + warp / 4 * 64 * ROW_BYTES;
+            const unsigned a_tile = stage0 + stage * STAGE_BYTES + warp / 4 * 64 * PITCH;
             const unsigned b_tile = stage0 + stage * STAGE_BYTES + A_BYTES;
             barrier_wait(full0 + 8 * stage, phase);
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < BK; k += 16)
                 wgmma_k16<In, 0, 1>(acc, wgmma_descriptor(a_tile + k * 2),
-                                    wgmma_descriptor(b_tile + k * ROW_BYTES, PANEL_BYTES), true);
+                                    wgmma_descriptor(b_tile + k * PITCH, PANEL_BYTES), true);
             wgmma_commit();
             wgmma_wait<1>();  // the step before is done; this one runs on
             if (step > from) release(previous);

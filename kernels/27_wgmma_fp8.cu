@@ -60,10 +60,10 @@ using Out = bf16;
 
 // [tiles]
 constexpr int BM = 128;
-constexpr int ROW_BYTES = 128;  // of A and B in a stage, as far as the swizzle reaches
-constexpr int BK = ROW_BYTES / sizeof(In);
-constexpr int A_BYTES = BM * ROW_BYTES;
-constexpr int B_BYTES = BN * ROW_BYTES;
+constexpr int PITCH = 128;  // of A and B in a stage, as far as the swizzle reaches
+constexpr int BK = PITCH / sizeof(In);
+constexpr int A_BYTES = BM * PITCH;
+constexpr int B_BYTES = BN * PITCH;
 constexpr int B_SHARE = BN / CLUSTER;  // rows of B that one block of the cluster fetches for all
 constexpr int STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int CONSUMER_WARPS = BM / 16;
@@ -125,7 +125,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
                 const int row = (tile_row * CLUSTER + rank) * BM, col = tile_col * BN + rank * B_SHARE;
                 for (int step = 0; step < k_steps; ++step, next_stage()) {
                     const unsigned a_tile = stage0 + stage * STAGE_BYTES;
-                    const unsigned b_tile = a_tile + A_BYTES + rank * B_SHARE * ROW_BYTES;
+                    const unsigned b_tile = a_tile + A_BYTES + rank * B_SHARE * PITCH;
                     const unsigned full = full0 + 8 * stage;
                     barrier_wait(empty0 + 8 * stage, phase ^ 1);  // the first time round this returns at once
                     barrier_expect(full, STAGE_BYTES);
@@ -139,13 +139,13 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     } else {
         registers_grow_to<CONSUMER_REGISTERS>();
         const unsigned staging = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
-        const auto a0 = wgmma_descriptor(stage0 + warp / 4 * 64 * ROW_BYTES);
+        const auto a0 = wgmma_descriptor(stage0 + warp / 4 * 64 * PITCH);
         const auto b0 = wgmma_descriptor(stage0 + A_BYTES);
         auto multiply = [&](Sum(&sums)[BN / 8][4], bool add) {  // one stage; `add`: to what is there
             const unsigned long long here = stage * STAGE_BYTES >> 4;
             wgmma_fence();
 #pragma unroll
-            for (int k = 0; k < ROW_BYTES; k += 32)
+            for (int k = 0; k < PITCH; k += 32)
                 wgmma_32_bytes<In>(sums, a0 + here + (k >> 4), b0 + here + (k >> 4), add || k > 0);
             wgmma_commit();
         };

@@ -129,14 +129,14 @@ __device__ __forceinline__ void async_fence() { asm volatile("fence.proxy.async.
 
 // ---- wgmma: a warpgroup (four warps, the first a multiple of four) multiplies tiles that stand in shared memory.
 
-// Describes an operand in rows of ROW_BYTES (32, 64 or 128), swizzled over as many bytes, eight rows after eight rows.
-// `panel` is how far apart in bytes panels of ROW_BYTES stand where the contiguous dimension is M or N; where it is K,
+// Describes an operand in rows of SPAN bytes (32, 64 or 128), over which a swizzle reaches, eight rows after eight rows.
+// `panel` is how far apart in bytes panels of SPAN bytes stand where the contiguous dimension is M or N; where it is K,
 // the operand is one panel and this is ignored. 9.7.15.5.1.2.2: matrix descriptor.
-template <int ROW_BYTES = 128>
+template <int SPAN = 128>
 __device__ __forceinline__ unsigned long long wgmma_descriptor(unsigned shared, int panel = 16) {
-    static_assert(ROW_BYTES == 128 || ROW_BYTES == 64 || ROW_BYTES == 32, "the spans that a swizzle may have");
-    constexpr unsigned long long SWIZZLE = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
-    constexpr unsigned long long EIGHT_ROWS = 8 * ROW_BYTES >> 4;
+    static_assert(SPAN == 128 || SPAN == 64 || SPAN == 32, "the spans that a swizzle may have");
+    constexpr unsigned long long SWIZZLE = SPAN == 128 ? 1 : SPAN == 64 ? 2 : 3;
+    constexpr unsigned long long EIGHT_ROWS = 8 * SPAN >> 4;
     return SWIZZLE << 62 | EIGHT_ROWS << 32 | static_cast<unsigned long long>(panel >> 4) << 16 |
            (shared & 0x3ffff) >> 4;
 }

@@ -29,7 +29,7 @@ def test_mistakes_are_told_with_their_lines(capsys):
     )
     assert kinds[0] == "deadlock"
     assert "16384 announced" in " ".join(capsys.readouterr().out.split())
-    assert mistakes.tell("wgmma", ("k * ROW_BYTES, PANEL_BYTES)", "k * ROW_BYTES)")) == []
+    assert mistakes.tell("wgmma", ("k * PITCH, PANEL_BYTES)", "k * PITCH)")) == []
     assert capsys.readouterr().out.startswith("The result is wrong.")
 
 
