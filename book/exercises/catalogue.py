@@ -396,8 +396,8 @@ EXERCISES = (
             "With 4-byte accesses one spare word per row is enough. Here every row must still begin at a multiple of 16 bytes.",
         ),
         "A row of 64 halves is 128 bytes: all rows begin in bank 0. With 8 spare halves a row is 144 bytes, and each row "
-        "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
-        "the same banks again.",
+        "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 would put rows 0 and "
+        "4 in the same banks again.",
         cases=launches.chunks(64),
         needs=(
             Need("bytes read from shared memory", 4_096, "one 32 x 64 tile", "the tile is read back from shared memory"),
@@ -410,8 +410,8 @@ EXERCISES = (
         "within its row. Write `place`, so that of any eight neighbouring rows the chunks of one column lie in different "
         "banks.",
         (
-            "Two 64-byte rows fill the 32 banks once. So chunk 0 of rows 0 and 2 lies in the same banks, that of rows 0 and 1 "
-            "does not.",
+            "Two 64-byte rows fill the 32 banks once. So chunk 0 of row 2 lies in the same banks as chunk 0 of "
+            "row 0, and chunk 0 of row 1 lies in others.",
             "The chunk must move with `row / 2`, and must stay within 0 to 3: XOR it with two bits of the row.",
         ),
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
@@ -427,9 +427,9 @@ EXERCISES = (
     ),
     Exercise(
         "swizzle_parameters", BANKS, "The same swizzle in three numbers", 20,
-        "CuTe writes it as `Swizzle<B, M, S>`: of an element's index, take B bits from bit M + S on, and XOR them into the B "
-        "bits from bit M on. The index counts halves, 32 a row. Which B, M and S keep chunks whole, keep every element in "
-        "its row, and leave no conflicts?",
+        "CuTe writes this swizzle as `Swizzle<B, M, S>`: of an element's index, take B bits from bit M + S on, and XOR them "
+        "into the B bits from bit M on. The index counts halves, 32 a row. Which B, M and S keep chunks whole, keep every "
+        "element in its row, and leave no conflicts?",
         (
             "Index bits 0-2 lie within a chunk, bits 3-4 are the chunk, bits 5 and up the row.",
             "The chunk's two bits are XORed with bits 1 and 2 of the row, which are bits 6 and 7 of the index.",
@@ -462,8 +462,9 @@ EXERCISES = (
             "Three guards: the row, the columns, and `N % 4 == 0` before a float4.",
             "`0 * NaN` is NaN: with beta 0, do not multiply the old value, leave it out.",
         ),
-        "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
-        "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
+        "A thread beyond the last row does nothing. A thread whose four columns reach beyond the last one stores those that "
+        "exist, one by one. The float4 needs all four columns and rows that begin at multiples of 16 bytes. And beta decides "
+        "whether C is read at all.",
         cases=lambda rng: last_drawn(launches.epilogues(rng)),
         goals=(
             Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),
@@ -554,16 +555,16 @@ EXERCISES = (
     ),
     Exercise(
         "block_reduce", ACROSS, "Sum a block", 20,
-        "256 values lie in shared memory. The given loop is right, and wasteful: the threads that still work lie ever further "
-        "apart, so every warp stays busy and its lanes meet in the same banks. Let the first half of the threads add the second "
+        "256 values lie in shared memory. The given loop is right, and wasteful: the words that a warp reads lie ever further "
+        "apart, so its lanes meet in the same banks. Let the first half of the threads add the second "
         "half's values, then the first quarter, and so on.",
         (
             "In the first turn thread t, for t below 128, adds `s[t + 128]` to `s[t]`. Neighbouring threads read "
             "neighbouring words.",
             "All threads must come to the barrier of every turn, so it stands outside the `if`.",
         ),
-        "With the halves in this order the working threads are neighbours: whole warps finish early, and the others read 32 "
-        "neighbouring words, one per bank. The number of additions is the same.",
+        "With the halves in this order, a warp reads 32 neighbouring words, one per bank. As before, the working threads are "
+        "neighbours, so whole warps finish early, and the number of additions is the same.",
         cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
         goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
@@ -838,7 +839,7 @@ EXERCISES = (
         "With few tiles of C most multiprocessors are idle, and a block can at least share its work: two warpgroups take half "
         "of the steps along K each, and add up their sums at the end. Divide the steps, and let the sums meet in shared memory.",
         (
-            "Warpgroup 0 can take steps 0, 2, 4 and so on, and warpgroup 1 the others. Each has barriers of its own, so the "
+            "Warpgroup 0 can take steps 0, 2, 4 and so on, and warpgroup 1 the others. Each has a barrier of its own, so the "
             "parity flips once per step taken.",
             "At the end warpgroup 1 writes its 32 sums per thread to shared memory. After a `__syncthreads()` of both, "
             "warpgroup 0 adds them to its own, and stores.",
