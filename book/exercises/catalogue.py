@@ -396,8 +396,8 @@ EXERCISES = (
             "With 4-byte accesses one spare word per row is enough. Here every row must still begin at a multiple of 16 bytes.",
         ),
         "A row of 64 halves is 128 bytes: all rows begin in bank 0. With 8 spare halves a row is 144 bytes, and each row "
-        "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 put rows 0 and 4 in "
-        "the same banks again.",
+        "begins four banks after the one before. 1, 2 or 4 spare halves would break the alignment; 16 would put rows 0 and "
+        "4 in the same banks again.",
         cases=launches.chunks(64),
         needs=(
             Need("bytes read from shared memory", 4_096, "one 32 x 64 tile", "the tile is read back from shared memory"),
@@ -410,8 +410,8 @@ EXERCISES = (
         "within its row. Write `place`, so that of any eight neighbouring rows the chunks of one column lie in different "
         "banks.",
         (
-            "Two 64-byte rows fill the 32 banks once. So chunk 0 of rows 0 and 2 lies in the same banks, that of rows 0 and 1 "
-            "does not.",
+            "Two 64-byte rows fill the 32 banks once. So chunk 0 of row 2 lies in the same banks as chunk 0 of "
+            "row 0, and chunk 0 of row 1 lies in others.",
             "The chunk must move with `row / 2`, and must stay within 0 to 3: XOR it with two bits of the row.",
         ),
         "Even rows cover banks 0 to 15, odd rows banks 16 to 31. Among the four even rows of any eight, `row / 2 % 4` takes "
@@ -427,9 +427,9 @@ EXERCISES = (
     ),
     Exercise(
         "swizzle_parameters", BANKS, "The same swizzle in three numbers", 20,
-        "CuTe writes it as `Swizzle<B, M, S>`: of an element's index, take B bits from bit M + S on, and XOR them into the B "
-        "bits from bit M on. The index counts halves, 32 a row. Which B, M and S keep chunks whole, keep every element in "
-        "its row, and leave no conflicts?",
+        "CuTe writes this swizzle as `Swizzle<B, M, S>`: of an element's index, take B bits from bit M + S on, and XOR them "
+        "into the B bits from bit M on. The index counts halves, 32 a row. Which B, M and S keep chunks whole, keep every "
+        "element in its row, and leave no conflicts?",
         (
             "Index bits 0-2 lie within a chunk, bits 3-4 are the chunk, bits 5 and up the row.",
             "The chunk's two bits are XORed with bits 1 and 2 of the row, which are bits 6 and 7 of the index.",
