@@ -462,8 +462,9 @@ EXERCISES = (
             "Three guards: the row, the columns, and `N % 4 == 0` before a float4.",
             "`0 * NaN` is NaN: with beta 0, do not multiply the old value, leave it out.",
         ),
-        "A thread beyond the last row does nothing; one across the last column stores what fits, one by one. The float4 needs "
-        "all four columns and rows that begin at multiples of 16 bytes. And beta decides whether C is read at all.",
+        "A thread beyond the last row does nothing. A thread whose four columns reach beyond the last one stores those that "
+        "exist, one by one. The float4 needs all four columns and rows that begin at multiples of 16 bytes. And beta decides "
+        "whether C is read at all.",
         cases=lambda rng: last_drawn(launches.epilogues(rng)),
         goals=(
             Goal("global_requests", 1_040, "M=32, N=64, K=8, alpha=1, beta=0"),
