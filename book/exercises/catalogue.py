@@ -555,16 +555,16 @@ EXERCISES = (
     ),
     Exercise(
         "block_reduce", ACROSS, "Sum a block", 20,
-        "256 values lie in shared memory. The given loop is right, and wasteful: the threads that still work lie ever further "
-        "apart, so every warp stays busy and its lanes meet in the same banks. Let the first half of the threads add the second "
+        "256 values lie in shared memory. The given loop is right, and wasteful: the words that a warp reads lie ever further "
+        "apart, so its lanes meet in the same banks. Let the first half of the threads add the second "
         "half's values, then the first quarter, and so on.",
         (
             "In the first turn thread t, for t below 128, adds `s[t + 128]` to `s[t]`. Neighbouring threads read "
             "neighbouring words.",
             "All threads must come to the barrier of every turn, so it stands outside the `if`.",
         ),
-        "With the halves in this order the working threads are neighbours: whole warps finish early, and the others read 32 "
-        "neighbouring words, one per bank. The number of additions is the same.",
+        "With the halves in this order, a warp reads 32 neighbouring words, one per bank. As before, the working threads are "
+        "neighbours, so whole warps finish early, and the number of additions is the same.",
         cases=lambda rng: last_drawn(ramp.pieces(256, 256)(rng)),
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
         goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
