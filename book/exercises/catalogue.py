@@ -839,7 +839,7 @@ EXERCISES = (
         "With few tiles of C most multiprocessors are idle, and a block can at least share its work: two warpgroups take half "
         "of the steps along K each, and add up their sums at the end. Divide the steps, and let the sums meet in shared memory.",
         (
-            "Warpgroup 0 can take steps 0, 2, 4 and so on, and warpgroup 1 the others. Each has barriers of its own, so the "
+            "Warpgroup 0 can take steps 0, 2, 4 and so on, and warpgroup 1 the others. Each has a barrier of its own, so the "
             "parity flips once per step taken.",
             "At the end warpgroup 1 writes its 32 sums per thread to shared memory. After a `__syncthreads()` of both, "
             "warpgroup 0 adds them to its own, and stores.",
