@@ -18,7 +18,7 @@ BUSY = {
     "FMA pipe": (
         "FMA pipe, %",
         "clocks in which the pipe for `float32` multiply-adds was occupied",
-        "128 multiply-adds per clock and SM on an H100",
+        "128 multiply-adds per clock and SM on an H100 or H200",
     ),
     "tensor pipe": (
         "tensor pipe, %",

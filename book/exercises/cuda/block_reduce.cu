@@ -12,7 +12,7 @@ extern "C" __global__ void block_reduce(const float* x, float* y, int n) {
     }
 #else
     // Your turn: halve the number of sums in each turn. Neighbouring threads
-    // should stay busy, and read neighbouring words: this version does neither.
+    // should read neighbouring words: in this version they do not.
     for (int step = 1; step < 256; step *= 2) {
         if (2 * step * t + step < 256)
             s[2 * step * t] += s[2 * step * t + step];
