@@ -249,7 +249,7 @@ def long_runs(*names: str, size: int = 4096) -> None:
     columns.show(
         {
             "": "",
-            "burst": "TFLOP/s in bursts of about 20 ms after a rest, as all times of this book",
+            "burst": "TFLOP/s in bursts of about 20 ms after a rest, as the times of the ladder",
             "GHz": "clock during the burst",
             "2 s": "TFLOP/s over 2 s without a pause",
             "kept": "the long run's speed as a share of the burst's",
