@@ -388,7 +388,7 @@ EXERCISES = (
     ),
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
-        "The tile is read column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at "
+        "A kernel reads a tile in shared memory column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the number of spare halves at "
         "the end of each row, so that these reads have no bank conflicts and every chunk still begins at a multiple of 16 bytes.",
         (
             "Eight lanes are served at a time, and each takes four banks. So eight neighbouring rows must begin in eight "
@@ -776,10 +776,10 @@ EXERCISES = (
         "middle of a row needs nothing more.",
         cases=lambda rng: last_drawn(hopper.tile_products(((64, 128, 64), (100, 200, 64), (64, 128, 40)), (64, 128), 128)(rng)),
         needs=(
-            Need("wgmma of a warp", 16, "M=64, N=128, K=64", "wgmma multiplies"),
+            Need("wgmma, counted per warp", 16, "M=64, N=128, K=64", "wgmma multiplies"),
             Need("bytes copied by TMA", 24_576, "M=64, N=128, K=64", "the tiles arrive by TMA"),
         ),
-        goals=(Goal("wgmma of a warp", 16, "M=64, N=128, K=64"),),
+        goals=(Goal("wgmma, counted per warp", 16, "M=64, N=128, K=64"),),
         suspects=hopper.DESCRIPTOR_SUSPECTS,
         outside="Compare what the descriptor holds with what you meant: swizzle 0 means that bits 62 and 63 are not set, and "
         "32 that they hold another code. The last start of B is `b_tile + 48 * 128`, and its last row of k must not lie beyond "
@@ -805,10 +805,10 @@ EXERCISES = (
             hopper.tile_products(((64, 64, 64), (100, 72, 64), (64, 64, 40)), (64, 64), 128, alpha=2.0, beta=1.0)(rng)
         ),
         needs=(
-            Need("wgmma of a warp", 16, "M=64, N=64, K=64", "wgmma multiplies"),
+            Need("wgmma, counted per warp", 16, "M=64, N=64, K=64", "wgmma multiplies"),
             Need("bytes copied by TMA", 16_384, "M=64, N=64, K=64", "the tiles arrive by TMA"),
         ),
-        goals=(Goal("wgmma of a warp", 16, "M=64, N=64, K=64"),),
+        goals=(Goal("wgmma, counted per warp", 16, "M=64, N=64, K=64"),),
         suspects=hopper.FENCE_SUSPECTS,
         arch=hopper.ARCH,
     ),
@@ -853,11 +853,11 @@ EXERCISES = (
             )(rng)
         ),
         needs=(
-            Need("wgmma of a warp", 48, "M=64, N=64, K=192", "wgmma multiplies"),
+            Need("wgmma, counted per warp", 48, "M=64, N=64, K=192", "wgmma multiplies"),
             Need("bytes copied by TMA", 49_152, "M=64, N=64, K=192", "the tiles arrive by TMA"),
         ),
         goals=(
-            Goal("wgmma of a warp", 48, "M=64, N=64, K=192"),
+            Goal("wgmma, counted per warp", 48, "M=64, N=64, K=192"),
             Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
         ),
         suspects=hopper.STEP_SUSPECTS,

@@ -32,7 +32,7 @@ COUNTS = {
     "bytes read from shared memory": _shared_read,
     "bytes copied by cp.async": _copied,
     "matrix multiplications of a warp": _warps_at("mma.", "wmma.mma"),
-    "wgmma of a warp": _warps_at("wgmma.mma_async"),
+    "wgmma, counted per warp": _warps_at("wgmma.mma_async"),
     "bytes copied by TMA": lambda row: (
         row.bytes if row.opcode.startswith("cp.async.bulk.tensor") else 0
     ),

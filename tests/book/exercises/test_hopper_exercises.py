@@ -16,7 +16,7 @@ GIVEN = {
     "mend_parity": "wait for parity 0 passes when the first phase has ended",
     "write_descriptor": "descriptor and tensor map disagree",
     "place_fences": "the fence after barrier_init is missing",
-    "split_steps": "96 wgmma of a warp",
+    "split_steps": "96 wgmma, counted per warp",
     "split_tf32": "10 bits of mantissa are left",
 }
 HANGS = "it hangs"
