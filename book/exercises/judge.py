@@ -13,7 +13,14 @@ from emulator import errors
 from emulator.counts.trace import COLUMNS
 
 from .addresses import shared_outputs, strides, untouched
-from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
+from .attempt import (
+    COUNTED_ON,
+    Attempt,
+    attempt,
+    compile_cell,
+    in_ample_memory,
+    what_if,
+)
 from .bounds import beyond_its_end
 from .cases import unwritten
 from .compiler_words import explained as in_words
@@ -33,6 +40,7 @@ from .explain import (
     parameter_name,
     quote,
 )
+from .one_change import smallest_change
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .places import declared_shared, meeting
@@ -238,6 +246,8 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
             if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
                 said += (told,)
+        if last.trace.hazards[0].kind in OF_INDICES:
+            said += tuple(_one_change(kernel, tries, later))
         elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
@@ -247,6 +257,26 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
 def _with_differences(kernel: _Kernel, said: tuple[str, ...]) -> tuple[str, ...]:
     headline, *lines = said
     return (headline, *kernel.differences(), *lines)
+
+
+# Hazards behind which a wrong index may stand.
+OF_INDICES = ("global-race", "write-after-write", "uninitialised-read")
+
+
+def _one_change(kernel: _Kernel, tries: Sequence[Attempt], later) -> list[str]:
+    """A sentence on one small change of the reader's lines after which all launches are right; nothing where none is found."""
+    last = tries[-1].case
+    cases = [last, *(one.case for one in tries[:-1]), *(c for c in later if not c.drawn)]
+    exercise = kernel.exercise
+    said = smallest_change(
+        kernel.source,
+        exercise.skeleton,
+        exercise.solution,
+        kernel.name,
+        cases,
+        exercise.arch or COUNTED_ON,
+    )
+    return [said[0].upper() + said[1:]] if said else []
 
 
 def _refused(kernel: _Kernel, last: Attempt) -> tuple[str, ...]:
@@ -300,6 +330,8 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
+    if not causes:
+        causes = _one_change(kernel, tries, later)
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
     copied = getattr(last.error, "instruction", "").startswith("cp.async")
@@ -430,8 +462,11 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     ):
         return (headline, *said, *rows)
     if explained(said):
-        new = _new_here(tries) if "holds what belongs" in said[-1] else None
-        return (headline, *said, *([new] if new else []))
+        if "holds what belongs" not in said[-1]:
+            return (headline, *said)
+        change = _one_change(kernel, tries, later)
+        new = None if change else _new_here(tries)
+        return (headline, *said, *change, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
         more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
@@ -443,6 +478,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
+    causes = causes or _one_change(kernel, tries, later)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
     if not causes and not unwritten(last.output).any():

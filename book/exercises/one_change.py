@@ -1,0 +1,513 @@
+"""The one small change that makes a wrong kernel right, found by trying many.
+
+Where no output, address or hazard names the cause, the reader's own lines are changed in one place at a time: another
+name, number or operator, two names the other way round, a statement left out, or a few words as a right answer has them.
+All variants are compiled together, and each is launched at the size that went wrong. What comes out right there is tried at
+the other sizes too. So what is said has been tried, and it names a line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from textwrap import shorten
+
+import numpy as np
+
+import emulator
+from emulator import errors
+from kernels.build import local_headers
+from kernels.headers import include_folders
+from kernels.nvrtc import compiler
+
+from .diagnose import wrong
+from .exercise import Case
+from .explain import STOPPED
+from .patience import time_limit
+
+SECONDS = 12  # of the processor, for all that is tried
+AT_ONCE = 48  # variants in one compile
+MOST = 480  # variants
+ONE_LAUNCH = 2  # seconds of the processor
+MOST_INSTRUCTIONS = 1 << 20  # of the warps of a launch
+REFUSED = re.compile(r"^v(\d+)\(\d+\): (?:catastrophic )?error", re.MULTILINE)
+
+_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|\s+|[A-Za-z_]\w*(?:\.[xyzw]\b)?|\.?\d[\w.]*|<<=|>>=|->|\+\+|--|&&|\|\||"
+    r"[<>=!+\-*/%&|^]=|<<|>>|::|.",
+    re.DOTALL,
+)
+_WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyzw])?\Z")
+_NUMBER = re.compile(r"\d+\Z")
+_PRELUDE = re.compile(r"^[ \t]*#.*(?:\\\n.*)*$", re.MULTILINE)
+_INTEGERS = re.compile(r"\b(?:int|unsigned|size_t|auto)\s+((?:\w+\s*(?:=[^,;()]*(?:\([^()]*\)[^,;()]*)*)?[,;]?\s*)+)")
+_KEYWORDS = frozenset(
+    "for if else while do return const constexpr int float half unsigned auto void bool true false static struct template "
+    "typename using namespace sizeof reinterpret_cast static_cast break continue switch case default __shared__ __global__ "
+    "__device__ __restrict__ __align__ extern volatile long short char double min max".split()
+)
+_OTHERS = {
+    "<": ("<=", ">"), "<=": ("<",), ">": (">=", "<"), ">=": (">",), "==": ("!=",), "!=": ("==",), "+": ("-", "*"),
+    "-": ("+",), "*": ("+", "/"), "/": ("%", "*"), "%": ("/",), "&&": ("||",), "||": ("&&",), "=": ("+=",), "+=": ("=", "-="),
+    "-=": ("+=",), "^": ("+", "&"), "&": ("^", "|"), "|": ("^", "&"), "<<": (">>",), ">>": ("<<",), "++": ("--",), "--": ("++",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of the source: where it stands, and in which line."""
+
+    text: str
+    start: int
+    line: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A variant of the source, and what was changed, as a clause that ends "... it would be right"."""
+
+    source: str
+    words: str
+
+
+def tokens_of(source: str) -> list[Token]:
+    """The words of the source, without comments and white space."""
+    found, line, start = [], 1, 0
+    for match in _TOKEN.finditer(source):
+        text, start = match[0], match.start()
+        if not text.isspace() and not text.startswith(("//", "/*")):
+            found.append(Token(text, start, line))
+        line += text.count("\n")
+    return found
+
+
+def smallest_change(
+    source: str,
+    given: str,
+    answer: str,
+    entry: str,
+    cases: Sequence[Case],
+    arch: str | int,
+    seconds: float = SECONDS,
+    right: Callable | None = None,
+) -> str | None:
+    """One sentence on the change that makes this kernel right at all these cases, the first of which it gets wrong.
+
+    given, answer: what the reader was given, and a right answer. right(case, output, trace): whether a launch is right.
+    """
+    try:
+        nvrtc = compiler()
+    except ImportError:
+        return None
+    ends = time.process_time() + seconds
+    seen: set[str] = set()
+    changes = islice(_distinct(_changes(source, given, answer), source), MOST)
+    while some := list(islice(changes, AT_ONCE)):
+        for change, module, name, text in _compiled(nvrtc, source, some, entry, arch):
+            if text in seen:
+                continue
+            seen.add(text)
+            if time.process_time() > ends:
+                return None
+            if _right(module, name, cases[0], None, True) and all(
+                _right(module, name, case, right or _is_right, False) for case in cases
+            ):
+                return f"{change.words} it would be right."
+        if time.process_time() > ends:
+            return None
+    return None
+
+
+def _is_right(case: Case, output, trace) -> bool:
+    return not wrong(case, output).any() and not trace.hazards and not trace.uneven
+
+
+def _right(module, name: str, case: Case, right, hasty: bool) -> bool:
+    """Whether this launch is right; hasty: its output alone, and not how it came about."""
+    args = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in case.args)
+    try:
+        with time_limit(ONE_LAUNCH):
+            trace = module.launch(
+                name, case.grid, case.block, args, case.shared_bytes, record=1, progress=False,
+                count=not hasty, sanitize=not hasty, max_warp_instructions=MOST_INSTRUCTIONS,
+            )  # fmt: skip
+    except (*STOPPED, errors.Unsupported, ValueError, TypeError):
+        return False
+    return not wrong(case, args[case.output]).any() if hasty else right(case, args[case.output], trace)
+
+
+def _compiled(nvrtc, source: str, changes: Sequence[Change], entry: str, arch) -> Iterator[tuple]:
+    """(change, module, name of its entry, its PTX) of each change that compiles; what changes no instruction is left out."""
+    left = {0: Change(source, ""), **dict(enumerate(changes, 1))}
+    for _ in range(4):
+        text = "\n".join(
+            [*dict.fromkeys(line for c in left.values() for line in _PRELUDE.findall(c.source))]
+            + [_in_namespace(c.source, entry, number) for number, c in left.items()]
+        )
+        folders = include_folders((nvrtc.major, nvrtc.minor))
+        flags = [f"-arch=compute_{arch}", "-std=c++17", "-w", *(f"-I{folder}" for folder in folders)]
+        try:
+            done = nvrtc.compile(text, "variants.cu", local_headers(text), flags)
+        except Exception:  # a binding that knows no virtual architecture
+            return
+        if done.ok:
+            break
+        refused = {int(number) for number in REFUSED.findall(done.log)}
+        if not refused or 0 in refused:
+            return
+        left = {number: c for number, c in left.items() if number not in refused}
+    else:
+        return
+    bodies = _bodies(done.ptx)
+    names = {
+        int(match[1]): name for name in bodies if (match := re.search(rf"{entry}_v(\d+)_", name))
+    }
+    if 0 not in names:
+        return
+    module = emulator.Module(done.ptx)
+    for number, change in left.items():
+        if number and number in names and bodies[names[number]] != bodies[names[0]]:
+            yield change, module, names[number], bodies[names[number]]
+
+
+def _in_namespace(source: str, entry: str, number: int) -> str:
+    plain = _PRELUDE.sub(lambda match: "\n" * match[0].count("\n"), source)
+    plain = re.sub(rf"\b{re.escape(entry)}\b", f"{entry}_v{number}_", plain)
+    return f'namespace v{number} {{\n#line 1 "v{number}"\n{plain}\n}}'
+
+
+def _bodies(ptx: str) -> dict[str, str]:
+    """The instructions of each entry, with nothing in them that differs from entry to entry by its place."""
+    found = {}
+    for part in ptx.split(".entry ")[1:]:
+        name = re.match(r"[\w$]+", part)[0]
+        part = re.sub(r"\$L__BB\d+_", "$L_", part.split("\n}")[0])
+        part = re.sub(r"_ZN?\w*?v\d+_?\w*|\w+_v\d+_\w*", lambda m: re.sub(r"\d*v\d+_?", "", m[0]), part)
+        found[name] = re.sub(r"__cuda_local_var_\d+\w*|\$\d+|__local_depot\d+", "", part)
+    return found
+
+
+def _distinct(changes: Iterator[Change], source: str) -> Iterator[Change]:
+    seen = {source}
+    for change in changes:
+        if change.source not in seen:
+            seen.add(change.source)
+            yield change
+
+
+def own_lines(source: str, given: str) -> set[int]:
+    """The numbers of the lines that are the reader's, not given."""
+    mine, theirs = ([line.strip() for line in text.splitlines()] for text in (source, given))
+    found = set()
+    for kind, low, high, *_ in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes():
+        if kind in ("replace", "delete"):
+            found |= set(range(low + 1, high + 1))
+    return found
+
+
+def _changes(source: str, given: str, answer: str) -> Iterator[Change]:
+    """Variants, the more likely ones first."""
+    tokens = tokens_of(source)
+    mine = own_lines(source, given)
+    own = [i for i, token in enumerate(tokens) if token.line in mine]
+    yield from _as_answered(source, tokens, tokens_of(answer))
+    yield from _other_words(source, tokens, own, _integers(source))
+    yield from _other_operators(source, tokens, own)
+    yield from _without(source, tokens, own)
+    yield from _other_numbers(source, tokens, own)
+    yield from _turned(source, tokens, own)
+    yield from _everywhere(source, tokens, own, _integers(source))
+    yield from _without_statement(source, mine)
+    yield from _with_more(source, tokens, own, _integers(source))
+
+
+def _replaced(source: str, tokens, first: int, last: int, text: str) -> str:
+    """The source with the words first to last - 1 replaced; where there are none, text is put before word `first`."""
+    if first == last:
+        at = tokens[first].start
+        return f"{source[:at]}{text} {source[at:]}"
+    return source[: tokens[first].start] + text + source[tokens[last - 1].end :]
+
+
+def _swap_words(source: str, tokens, first: int, last: int, text: str) -> str:
+    """ "line 24: with `k * N` in place of `k * K`": as many neighbours as make the place plain."""
+    line = tokens[first].line
+    in_line = [i for i, token in enumerate(tokens) if token.line == line]
+    low, high = first, last
+    for _ in range(3):
+        old = _text(source, tokens, low, high)
+        here = source[tokens[in_line[0]].start : tokens[in_line[-1]].end]
+        if len(re.findall(rf"(?<!\w){re.escape(old)}(?!\w)", here)) <= 1 and len(old) > 1:
+            break
+        low = max(low - 1, in_line[0])
+        high = min(high + 1, in_line[-1] + 1)
+    old = _text(source, tokens, low, high)
+    before = source[tokens[low].start : tokens[first].start]
+    after = source[tokens[last - 1].end : tokens[high - 1].end]
+    return f"line {line}: with `{_short(before + text + after)}` in place of `{_short(old)}`"
+
+
+def _text(source: str, tokens, low: int, high: int) -> str:
+    return source[tokens[low].start : tokens[high - 1].end]
+
+
+def _short(text: str) -> str:
+    return shorten(" ".join(text.split()), 60, placeholder=" ...")
+
+
+def _swap(source: str, tokens, first: int, last: int, text: str) -> Change:
+    return Change(
+        _replaced(source, tokens, first, last, text), _swap_words(source, tokens, first, last, text)
+    )
+
+
+def _as_answered(source: str, tokens, answer) -> Iterator[Change]:
+    """Where a right answer reads differently: its words there, each place for itself."""
+    mine, theirs = [t.text for t in tokens], [t.text for t in answer]
+    places = [
+        op[1:]
+        for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()
+        if op[0] != "equal"
+        and op[2] - op[1] <= 8
+        and op[4] - op[3] <= 12
+        and _brackets(mine[op[1] : op[2]]) == _brackets(theirs[op[3] : op[4]])
+    ]
+    for first, last, low, high in sorted(places, key=lambda p: p[1] - p[0] + p[3] - p[2]):
+        new = " ".join(theirs[low:high])
+        if first == last:
+            if not 0 < first < len(tokens):
+                continue
+            where = f"line {tokens[first - 1].line}: with `{_short(new)}` after `{tokens[first - 1].text}`"
+            yield Change(_replaced(source, tokens, first, first, new), where)
+        elif low == high:
+            where = f"line {tokens[first].line}: without `{_short(_text(source, tokens, first, last))}`"
+            yield Change(_replaced(source, tokens, first, last, ""), where)
+        else:
+            yield _swap(source, tokens, first, last, new)
+
+
+def _brackets(words) -> list[int]:
+    """What is open after these words, of each kind of bracket."""
+    return [words.count(one) - words.count(other) for one, other in ("()", "[]", "{}")]
+
+
+def _integers(source: str) -> list[str]:
+    """What an index may be made of here: whole numbers that have names."""
+    names = [name for part in _INTEGERS.findall(source) for name in re.findall(r"(\w+)\s*(?==|,|;|$)", part)]
+    names += re.findall(r"\bint\s+(\w+)\s*[,)=;]", source)
+    special = re.findall(r"\b(?:thread|block)Idx\.[xyz]", source)
+    return [n for n in dict.fromkeys([*names, *special]) if not n.isdigit() and n not in _KEYWORDS]
+
+
+def _other_words(source: str, tokens, own, integers) -> Iterator[Change]:
+    """Another name of a whole number in a name's place; another name of the same beginning (a, a_low) in any place."""
+    everything = {t.text for t in tokens if _WORD.match(t.text)} - _KEYWORDS
+    for i in own:
+        text = tokens[i].text
+        if not _WORD.match(text) or text in _KEYWORDS or _declares(tokens, i):
+            continue
+        if text in integers:
+            for other in integers:
+                if other != text:
+                    yield _swap(source, tokens, i, i + 1, other)
+            continue
+        near = [w for w in sorted(everything) if w != text and w not in integers and _kin(w, text)]
+        for other in near[:4]:
+            yield _swap(source, tokens, i, i + 1, other)
+
+
+def _kin(one: str, other: str) -> bool:
+    if "." in one and "." in other:
+        return one.split(".")[0] == other.split(".")[0] or one[-2:] == other[-2:]
+    if len(one) <= 2 and len(other) <= 2:
+        return one[1:] == other[1:]
+    if "_" in one or "_" in other:
+        return one.split("_")[0] == other.split("_")[0] or one.split("_")[-1] == other.split("_")[-1]
+    return one[1:] == other[1:]
+
+
+def _declares(tokens, i: int) -> bool:
+    return i > 0 and tokens[i - 1].text in ("int", "float", "unsigned", "half", "auto", "float4", "float*", "*&")
+
+
+def _other_operators(source: str, tokens, own) -> Iterator[Change]:
+    for i in own:
+        for other in _OTHERS.get(tokens[i].text, ()):
+            yield _swap(source, tokens, i, i + 1, other)
+
+
+def _other_numbers(source: str, tokens, own) -> Iterator[Change]:
+    there = sorted({int(t.text) for t in tokens if _NUMBER.match(t.text)} | {0, 1, 2, 4, 8, 16, 32})
+    for i in own:
+        if _NUMBER.match(tokens[i].text):
+            n = int(tokens[i].text)
+            near = [n + 1, n - 1, 2 * n, n // 2, *there]
+            for other in dict.fromkeys(near):
+                if other != n and other >= 0:
+                    yield _swap(source, tokens, i, i + 1, str(other))
+
+
+def _operand(tokens, i: int) -> int:
+    """The end of the operand that begins at word i: a name or number with the brackets that follow, or a bracket."""
+    if i >= len(tokens):
+        return i
+    if tokens[i].text != "(":
+        i += 1
+    while i < len(tokens) and tokens[i].text in ("(", "["):
+        depth = 0
+        for j in range(i, len(tokens)):
+            depth += tokens[j].text in ("(", "[")
+            depth -= tokens[j].text in (")", "]")
+            if not depth:
+                i = j + 1
+                break
+        else:
+            return i
+    return i
+
+
+def _without(source: str, tokens, own) -> Iterator[Change]:
+    """Without `+ x`, `* x` and the like, and without `x *`."""
+    for i in own:
+        if tokens[i].text in ("+", "-", "*", "/", "%", "^", "&", "&&", "||") and i + 1 < len(tokens):
+            end = _operand(tokens, i + 1)
+            if end > i + 1 and end - i < 16:
+                gone = _short(_text(source, tokens, i, end))
+                yield Change(
+                    _replaced(source, tokens, i, end, ""), f"line {tokens[i].line}: without `{gone}`"
+                )
+            if i and (_WORD.match(tokens[i - 1].text) or _NUMBER.match(tokens[i - 1].text)):
+                gone = _short(_text(source, tokens, i - 1, i + 1))
+                yield Change(
+                    _replaced(source, tokens, i - 1, i + 1, ""),
+                    f"line {tokens[i].line}: without `{gone}`",
+                )
+
+
+def _turned(source: str, tokens, own) -> Iterator[Change]:
+    """Two neighbours of a list, two indices [a][b], or two operands the other way round."""
+    for i in own:
+        if tokens[i].text not in (",", "-", "/", "%", "<", "["):
+            continue
+        if tokens[i].text == "[":
+            middle = _operand_close(tokens, i)
+            if middle is None or middle + 1 >= len(tokens) or tokens[middle + 1].text != "[":
+                continue
+            end = _operand_close(tokens, middle + 1)
+            if end is None:
+                continue
+            one, two = _text(source, tokens, i, middle + 1), _text(source, tokens, middle + 1, end + 1)
+            yield _swap(source, tokens, i, end + 1, two + one)
+            continue
+        first = _before(tokens, i)
+        end = _operand(tokens, i + 1)
+        if tokens[i].text == ",":
+            while end < len(tokens) and tokens[end].text in "+-*/%^&.":
+                end = _operand(tokens, end + 1)
+        if first is None or end >= len(tokens) or end - first > 24:
+            continue
+        one, two = _text(source, tokens, first, i), _text(source, tokens, i + 1, end)
+        between = source[tokens[i - 1].end : tokens[i + 1].start]
+        yield _swap(source, tokens, first, end, two + between + one)
+
+
+def _operand_close(tokens, i: int) -> int | None:
+    depth = 0
+    for j in range(i, min(i + 30, len(tokens))):
+        depth += tokens[j].text in ("(", "[")
+        depth -= tokens[j].text in (")", "]")
+        if not depth:
+            return j
+    return None
+
+
+def _before(tokens, i: int) -> int | None:
+    """Where what stands before word i begins, back to a bracket or a comma."""
+    depth = 0
+    for j in range(i - 1, max(i - 24, -1), -1):
+        text = tokens[j].text
+        if text in (")", "]"):
+            depth += 1
+        elif text in ("(", "["):
+            if not depth:
+                return j + 1
+            depth -= 1
+        elif not depth and text in (",", "=", ";", "{", "}", "return", "+=", "?", ":", "<"):
+            return j + 1
+    return None
+
+
+def _everywhere(source: str, tokens, own, integers) -> Iterator[Change]:
+    """One name in place of another in a whole line or in all of the reader's lines; two names the other way round."""
+    used = [w for w in dict.fromkeys(tokens[i].text for i in own) if w in integers]
+    lines = sorted({tokens[i].line for i in own})
+    for one in used:
+        for other in integers:
+            if one == other:
+                continue
+            for where in ([line] for line in lines):
+                if found := _renamed(source, tokens, own, {one: other}, where, 2):
+                    yield Change(found, f"line {where[0]}: with `{other}` in place of each `{one}`")
+            if found := _renamed(source, tokens, own, {one: other}, lines, 2):
+                yield Change(found, f"with `{other}` in place of each `{one}` in your lines")
+            for where in ([line] for line in lines):
+                if one < other and (
+                    found := _renamed(source, tokens, own, {one: other, other: one}, where, 2)
+                ):
+                    yield Change(
+                        found, f"line {where[0]}: with `{one}` and `{other}` the other way round"
+                    )
+            if one < other and (
+                found := _renamed(source, tokens, own, {one: other, other: one}, lines, 2)
+            ):
+                yield Change(found, f"with `{one}` and `{other}` the other way round in your lines")
+
+
+def _renamed(source: str, tokens, own, names: dict, lines, least: int) -> str | None:
+    places = [
+        i for i in own if tokens[i].text in names and tokens[i].line in lines and not _declares(tokens, i)
+    ]
+    if len(places) < least:
+        return None
+    for i in reversed(places):
+        source = source[: tokens[i].start] + names[tokens[i].text] + source[tokens[i].end :]
+    return source
+
+
+def _without_statement(source: str, mine) -> Iterator[Change]:
+    """Without one of the lines, and with two lines the other way round."""
+    lines = source.splitlines()
+    whole = [n for n in sorted(mine) if lines[n - 1].split("//")[0].rstrip().endswith(";")]
+    for n in whole:
+        text = lines[n - 1].strip()
+        if text.startswith(("const", "int ", "float", "half", "auto", "wmma::fragment", "__shared__")):
+            continue
+        rest = [*lines[: n - 1], ";", *lines[n:]]
+        yield Change("\n".join(rest), f"without line {n}, `{_short(text)}`,")
+    for n in sorted(mine):
+        if n + 1 in mine and {n, n + 1} & set(whole):
+            rest = [*lines[: n - 1], lines[n], lines[n - 1], *lines[n + 1 :]]
+            yield Change("\n".join(rest), f"with lines {n} and {n + 1} the other way round")
+
+
+def _with_more(source: str, tokens, own, integers) -> Iterator[Change]:
+    """With a factor or a term more after a name."""
+    factors = [*integers, "2", "4", "8", "16", "32"]
+    for i in own:
+        text = tokens[i].text
+        if not (text in integers or _NUMBER.match(text)) or _declares(tokens, i):
+            continue
+        for factor in factors:
+            if factor != text:
+                yield _swap(source, tokens, i, i + 1, f"{text} * {factor}")
+        for term in integers:
+            if term != text:
+                yield _swap(source, tokens, i, i + 1, f"({text} + {term})")
