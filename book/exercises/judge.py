@@ -260,7 +260,25 @@ def _with_differences(kernel: _Kernel, said: tuple[str, ...]) -> tuple[str, ...]
 
 
 # Hazards behind which a wrong index may stand.
-OF_INDICES = ("global-race", "write-after-write", "uninitialised-read")
+OF_INDICES = (
+    "global-race",
+    "write-after-write",
+    "read-after-write",
+    "write-after-read",
+    "uninitialised-read",
+    "unfinished-copy",
+)
+
+
+def _lines_of(last: Attempt, file: str) -> list[int]:
+    """The lines that an error or a hazard names."""
+    frames = []
+    if last.error is not None:
+        found = getattr(last.error, "frames", {})
+        frames = [found.get(getattr(last.error, "ptx_line", None), ())]
+    elif last.trace.hazards:
+        frames = [last.trace.hazards[0].frames, last.trace.hazards[0].other_frames]
+    return [n for one in frames for name, n in one or () if name == file]
 
 
 def _one_change(kernel: _Kernel, tries: Sequence[Attempt], later) -> list[str]:
@@ -275,6 +293,8 @@ def _one_change(kernel: _Kernel, tries: Sequence[Attempt], later) -> list[str]:
         kernel.name,
         cases,
         exercise.arch or COUNTED_ON,
+        tries[-1].output,
+        _lines_of(tries[-1], kernel.file),
     )
     return [said[0].upper() + said[1:]] if said else []
 

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from textwrap import shorten
 
 import numpy as np
@@ -29,9 +29,9 @@ from .exercise import Case
 from .explain import STOPPED
 from .patience import time_limit
 
-SECONDS = 12  # of the processor, for all that is tried
+SECONDS = 20  # of the processor, for all that is tried
 AT_ONCE = 48  # variants in one compile
-MOST = 480  # variants
+MOST = 2400  # variants
 ONE_LAUNCH = 2  # seconds of the processor
 MOST_INSTRUCTIONS = 1 << 20  # of the warps of a launch
 REFUSED = re.compile(r"^v(\d+)\(\d+\): (?:catastrophic )?error", re.MULTILINE)
@@ -44,7 +44,6 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyzw])?\Z")
 _NUMBER = re.compile(r"\d+\Z")
 _PRELUDE = re.compile(r"^[ \t]*#.*(?:\\\n.*)*$", re.MULTILINE)
-_INTEGERS = re.compile(r"\b(?:int|unsigned|size_t|auto)\s+((?:\w+\s*(?:=[^,;()]*(?:\([^()]*\)[^,;()]*)*)?[,;]?\s*)+)")
 _KEYWORDS = frozenset(
     "for if else while do return const constexpr int float half unsigned auto void bool true false static struct template "
     "typename using namespace sizeof reinterpret_cast static_cast break continue switch case default __shared__ __global__ "
@@ -53,7 +52,7 @@ _KEYWORDS = frozenset(
 _OTHERS = {
     "<": ("<=", ">"), "<=": ("<",), ">": (">=", "<"), ">=": (">",), "==": ("!=",), "!=": ("==",), "+": ("-", "*"),
     "-": ("+",), "*": ("+", "/"), "/": ("%", "*"), "%": ("/",), "&&": ("||",), "||": ("&&",), "=": ("+=",), "+=": ("=", "-="),
-    "-=": ("+=",), "^": ("+", "&"), "&": ("^", "|"), "|": ("^", "&"), "<<": (">>",), ">>": ("<<",), "++": ("--",), "--": ("++",),
+    "-=": ("+=",), "min": ("max",), "max": ("min",), "fminf": ("fmaxf",), "fmaxf": ("fminf",), "^": ("+", "&"), "&": ("^", "|"), "|": ("^", "&"), "<<": (">>",), ">>": ("<<",), "++": ("--",), "--": ("++",),
 }  # fmt: skip
 
 
@@ -96,12 +95,14 @@ def smallest_change(
     entry: str,
     cases: Sequence[Case],
     arch: str | int,
+    output=None,
+    suspected: Sequence[int] = (),
     seconds: float = SECONDS,
     right: Callable | None = None,
 ) -> str | None:
     """One sentence on the change that makes this kernel right at all these cases, the first of which it gets wrong.
 
-    given, answer: what the reader was given, and a right answer. right(case, output, trace): whether a launch is right.
+    output: what it gave at the first case, where it gave any. suspected: lines to begin with. given, answer: what the reader was given, and a right answer. right(case, output, trace): whether a launch is right.
     """
     try:
         nvrtc = compiler()
@@ -109,7 +110,8 @@ def smallest_change(
         return None
     ends = time.process_time() + seconds
     seen: set[str] = set()
-    changes = islice(_distinct(_changes(source, given, answer), source), MOST)
+    block = _one_block(cases[0], output)
+    changes = islice(_distinct(_changes(source, given, answer, suspected), source), MOST)
     while some := list(islice(changes, AT_ONCE)):
         for change, module, name, text in _compiled(nvrtc, source, some, entry, arch):
             if text in seen:
@@ -117,8 +119,8 @@ def smallest_change(
             seen.add(text)
             if time.process_time() > ends:
                 return None
-            if _right(module, name, cases[0], None, True) and all(
-                _right(module, name, case, right or _is_right, False) for case in cases
+            if _right(module, name, cases[0], None, block) and all(
+                _right(module, name, case, right or _is_right, None) for case in cases
             ):
                 return f"{change.words} it would be right."
         if time.process_time() > ends:
@@ -130,18 +132,35 @@ def _is_right(case: Case, output, trace) -> bool:
     return not wrong(case, output).any() and not trace.hazards and not trace.uneven
 
 
-def _right(module, name: str, case: Case, right, hasty: bool) -> bool:
-    """Whether this launch is right; hasty: its output alone, and not how it came about."""
+def _right(module, name: str, case: Case, right, block: tuple | None) -> bool:
+    """Whether this launch is right. block: (blocks, mask) of one block, whose part of the output alone is looked at."""
+    blocks, part = block or (None, slice(None))
     args = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in case.args)
     try:
         with time_limit(ONE_LAUNCH):
             trace = module.launch(
                 name, case.grid, case.block, args, case.shared_bytes, record=1, progress=False,
-                count=not hasty, sanitize=not hasty, max_warp_instructions=MOST_INSTRUCTIONS,
+                count=not block, sanitize=not block, max_warp_instructions=MOST_INSTRUCTIONS, blocks=blocks,
             )  # fmt: skip
     except (*STOPPED, errors.Unsupported, ValueError, TypeError):
         return False
-    return not wrong(case, args[case.output]).any() if hasty else right(case, args[case.output], trace)
+    output = args[case.output]
+    return not wrong(case, output)[part].any() if block else right(case, output, trace)
+
+
+def _one_block(case: Case, output) -> tuple:
+    """The first block whose part of the output is wrong, and that part; all blocks where it is not plain which is whose."""
+    everything = None, slice(None)
+    if output is None or case.product is None or len(case.grid) != 2 or output.shape != case.expected.shape:
+        return everything
+    (M, N), (across, down) = output.shape, case.grid
+    if M % down or N % across or across * down == 1:
+        return everything
+    row, col = np.argwhere(wrong(case, output))[0]
+    high, wide = M // down, N // across
+    row, col = int(row) // high, int(col) // wide
+    part = slice(row * high, (row + 1) * high), slice(col * wide, (col + 1) * wide)
+    return [(col, row, 0)], part
 
 
 def _compiled(nvrtc, source: str, changes: Sequence[Change], entry: str, arch) -> Iterator[tuple]:
@@ -213,20 +232,36 @@ def own_lines(source: str, given: str) -> set[int]:
     return found
 
 
-def _changes(source: str, given: str, answer: str) -> Iterator[Change]:
+def _changes(source: str, given: str, answer: str, suspected) -> Iterator[Change]:
     """Variants, the more likely ones first."""
     tokens = tokens_of(source)
     mine = own_lines(source, given)
     own = [i for i, token in enumerate(tokens) if token.line in mine]
+    integers = _integers(source, mine)
     yield from _as_answered(source, tokens, tokens_of(answer))
-    yield from _other_words(source, tokens, own, _integers(source))
-    yield from _other_operators(source, tokens, own)
-    yield from _without(source, tokens, own)
-    yield from _other_numbers(source, tokens, own)
-    yield from _turned(source, tokens, own)
-    yield from _everywhere(source, tokens, own, _integers(source))
-    yield from _without_statement(source, mine)
-    yield from _with_more(source, tokens, own, _integers(source))
+    some = [i for i in own if tokens[i].line in suspected]
+    for part in (some, own):
+        yield from _lines_as_answered(source, tokens, part, answer, given)
+        yield from _like_a_neighbour(source, tokens, part)
+        yield from _without(source, tokens, part)
+        yield from _in_turn(
+            _other_operators(source, tokens, part),
+            _other_numbers(source, tokens, part, integers),
+            _other_words(source, tokens, part, integers),
+            _turned(source, tokens, part),
+            _everywhere(source, tokens, part, integers),
+            _without_statement(source, tokens, part, mine),
+            _exchanged(source, tokens, part, integers),
+            _with_more(source, tokens, part, integers),
+            _other_terms(source, tokens, part, integers),
+        )
+    yield from _like_answered(source, mine, answer, given)
+
+
+def _in_turn(*kinds: Iterator[Change]) -> Iterator[Change]:
+    """One of each kind, then the next of each."""
+    for some in zip_longest(*kinds):
+        yield from (change for change in some if change is not None)
 
 
 def _replaced(source: str, tokens, first: int, last: int, text: str) -> str:
@@ -269,29 +304,79 @@ def _swap(source: str, tokens, first: int, last: int, text: str) -> Change:
     )
 
 
-def _as_answered(source: str, tokens, answer) -> Iterator[Change]:
-    """Where a right answer reads differently: its words there, each place for itself."""
-    mine, theirs = [t.text for t in tokens], [t.text for t in answer]
+def _as_answered(source: str, tokens, answer, low: int = 0, high: int | None = None) -> Iterator[Change]:
+    """Where a right answer reads differently: its words there, each place for itself. low, high: of these words only."""
+    mine, theirs = [t.text for t in tokens[low:high]], [t.text for t in answer]
     places = [
-        op[1:]
+        (op[1] + low, op[2] + low, op[3], op[4])
         for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()
         if op[0] != "equal"
         and op[2] - op[1] <= 8
         and op[4] - op[3] <= 12
         and _brackets(mine[op[1] : op[2]]) == _brackets(theirs[op[3] : op[4]])
     ]
-    for first, last, low, high in sorted(places, key=lambda p: p[1] - p[0] + p[3] - p[2]):
-        new = " ".join(theirs[low:high])
+    for first, last, start, end in sorted(places, key=lambda p: p[1] - p[0] + p[3] - p[2]):
+        new = " ".join(theirs[start:end])
         if first == last:
             if not 0 < first < len(tokens):
                 continue
             where = f"line {tokens[first - 1].line}: with `{_short(new)}` after `{tokens[first - 1].text}`"
             yield Change(_replaced(source, tokens, first, first, new), where)
-        elif low == high:
+        elif start == end:
             where = f"line {tokens[first].line}: without `{_short(_text(source, tokens, first, last))}`"
             yield Change(_replaced(source, tokens, first, last, ""), where)
         else:
             yield _swap(source, tokens, first, last, new)
+
+
+def _lines_as_answered(source: str, tokens, own, answer: str, given: str) -> Iterator[Change]:
+    """The same, line by line: a line against the one of the answer that is most like it."""
+    theirs = answer.splitlines()
+    wanted = [theirs[n - 1].strip() for n in sorted(own_lines(answer, given))]
+    for line in sorted({tokens[i].line for i in own}):
+        places = [i for i in own if tokens[i].line == line]
+        text = _text(source, tokens, places[0], places[-1] + 1)
+        for other in difflib.get_close_matches(text, wanted, 2, 0.5):
+            yield from _as_answered(
+                source, tokens, tokens_of(other), places[0], places[-1] + 1
+            )
+
+
+def _like_a_neighbour(source: str, tokens, own) -> Iterator[Change]:
+    """Where two of the reader's lines are nearly the same, what one has and the other has not: often one for A, one for B."""
+    lines: dict[int, list[int]] = {}
+    for i in own:
+        lines.setdefault(tokens[i].line, []).append(i)
+    for line, places in lines.items():
+        mine = [tokens[i].text for i in places]
+        for other, others in lines.items():
+            theirs = [tokens[i].text for i in others]
+            same = difflib.SequenceMatcher(None, mine, theirs, False).ratio()
+            if other != line and 0.6 < same < 1 and len(mine) > 6:
+                yield from _as_answered(
+                    source, tokens, [tokens[i] for i in others], places[0], places[-1] + 1
+                )
+
+
+def _like_answered(source: str, mine, answer: str, given: str) -> Iterator[Change]:
+    """One of the reader's lines replaced by one of the answer's, or a few lines by a few."""
+    lines, theirs = source.splitlines(), answer.splitlines()
+    wanted = [theirs[n - 1].strip() for n in sorted(own_lines(answer, given))]
+    for n in sorted(mine):
+        for other in difflib.get_close_matches(lines[n - 1].strip(), wanted, 2, 0.4):
+            if _brackets(other) == _brackets(lines[n - 1]):
+                changed = [*lines[: n - 1], other, *lines[n:]]
+                yield Change(
+                    "\n".join(changed), f"line {n} is the wrong one. With a right line in its place"
+                )
+    stripped = [[line.strip() for line in text] for text in (lines, theirs)]
+    for kind, low, high, start, end in difflib.SequenceMatcher(
+        None, *stripped, False
+    ).get_opcodes():
+        if kind == "replace" and high - low <= 6 and 2 * (high - low) <= len(mine):
+            changed = [*lines[:low], *theirs[start:end], *lines[high:]]
+            span = f"line {low + 1} is" if high - low == 1 else f"lines {low + 1} to {high} are"
+            yield Change("\n".join(changed), f"{span} wrong. With right ones in their place")
 
 
 def _brackets(words) -> list[int]:
@@ -299,12 +384,45 @@ def _brackets(words) -> list[int]:
     return [words.count(one) - words.count(other) for one, other in ("()", "[]", "{}")]
 
 
-def _integers(source: str) -> list[str]:
-    """What an index may be made of here: whole numbers that have names."""
-    names = [name for part in _INTEGERS.findall(source) for name in re.findall(r"(\w+)\s*(?==|,|;|$)", part)]
-    names += re.findall(r"\bint\s+(\w+)\s*[,)=;]", source)
-    special = re.findall(r"\b(?:thread|block)Idx\.[xyz]", source)
-    return [n for n in dict.fromkeys([*names, *special]) if not n.isdigit() and n not in _KEYWORDS]
+def _integers(source: str, mine) -> list[str]:
+    """What an index may be made of in these lines: whole numbers that have names in their functions, or are constants."""
+    plain = _TOKEN.sub(lambda m: "\n" * m[0].count("\n") if m[0][:2] in ("//", "/*") else m[0], source)
+    here = "\n".join(
+        text for first, last, text in _functions(plain) if any(first <= n <= last for n in mine)
+    )
+    names = re.findall(r"\bconstexpr\s+int\s+(\w+)", plain)
+    for part in re.findall(r"\b(?:int|unsigned|size_t|auto)\s+([^;{}]*)", here):
+        depth, start = 0, True
+        for word in re.findall(r"\w+|.", part):
+            depth += word in "([" if len(word) == 1 else 0
+            depth -= word in ")]" if len(word) == 1 else 0
+            if start and re.match(r"[A-Za-z_]", word):
+                names.append(word)
+                start = False
+            if depth < 0:
+                break
+            start = start and not word.strip() or (word == "," and not depth) or (start and word == " ")
+    names += re.findall(r"\b(?:int|unsigned)\s+(\w+)\s*[,)]", here)
+    calls = set(re.findall(r"\b(\w+)\s*\(", here))
+    special = re.findall(r"\b(?:thread|block)Idx\.[xyz]", here)
+    return [
+        n for n in dict.fromkeys([*names, *special])
+        if not n[0].isdigit() and n not in _KEYWORDS and n not in calls
+    ]  # fmt: skip
+
+
+def _functions(plain: str) -> list[tuple[int, int, str]]:
+    """(first line, last line, text) of what ends with each closing bracket that is inside of none."""
+    found, depth, start, line, first = [], 0, 0, 1, 1
+    for at, letter in enumerate(plain):
+        line += letter == "\n"
+        depth += letter == "{"
+        if letter == "}":
+            depth -= 1
+            if not depth:
+                found.append((first, line, plain[start : at + 1]))
+                start, first = at + 1, line
+    return found
 
 
 def _other_words(source: str, tokens, own, integers) -> Iterator[Change]:
@@ -344,7 +462,7 @@ def _other_operators(source: str, tokens, own) -> Iterator[Change]:
             yield _swap(source, tokens, i, i + 1, other)
 
 
-def _other_numbers(source: str, tokens, own) -> Iterator[Change]:
+def _other_numbers(source: str, tokens, own, integers) -> Iterator[Change]:
     there = sorted({int(t.text) for t in tokens if _NUMBER.match(t.text)} | {0, 1, 2, 4, 8, 16, 32})
     for i in own:
         if _NUMBER.match(tokens[i].text):
@@ -353,6 +471,9 @@ def _other_numbers(source: str, tokens, own) -> Iterator[Change]:
             for other in dict.fromkeys(near):
                 if other != n and other >= 0:
                     yield _swap(source, tokens, i, i + 1, str(other))
+            if tokens[i - 1].text in ("[", "(") and tokens[i + 1].text in ("]", ")"):
+                for other in integers:
+                    yield _swap(source, tokens, i, i + 1, other)
 
 
 def _operand(tokens, i: int) -> int:
@@ -449,6 +570,14 @@ def _everywhere(source: str, tokens, own, integers) -> Iterator[Change]:
     """One name in place of another in a whole line or in all of the reader's lines; two names the other way round."""
     used = [w for w in dict.fromkeys(tokens[i].text for i in own) if w in integers]
     lines = sorted({tokens[i].line for i in own})
+    yield from _operators_everywhere(source, tokens, own)
+    for one in dict.fromkeys(tokens[i].text for i in own):
+        for other in dict.fromkeys(tokens[i].text for i in own):
+            if one < other and "." in one and "." in other and _kin(one, other):
+                if found := _renamed(source, tokens, own, {one: other, other: one}, lines, 2):
+                    yield Change(
+                        found, f"with `{one}` and `{other}` the other way round in your lines"
+                    )
     for one in used:
         for other in integers:
             if one == other:
@@ -471,6 +600,26 @@ def _everywhere(source: str, tokens, own, integers) -> Iterator[Change]:
                 yield Change(found, f"with `{one}` and `{other}` the other way round in your lines")
 
 
+def _operators_everywhere(source: str, tokens, own) -> Iterator[Change]:
+    """An operator before names of the same beginning (b.x, b.y), in all places together."""
+    groups: dict[tuple, list[int]] = {}
+    for i in own:
+        if tokens[i].text in _OTHERS and i + 1 < len(tokens):
+            groups.setdefault((tokens[i].text, tokens[i + 1].text.split(".")[0]), []).append(i)
+    for (one, _), places in groups.items():
+        if len(places) < 2:
+            continue
+        for other in _OTHERS[one]:
+            changed = source
+            for i in reversed(places):
+                changed = changed[: tokens[i].start] + other + changed[tokens[i].end :]
+            after = " ".join(t.text for t in tokens[places[0] : places[0] + 2])
+            yield Change(
+                changed,
+                f"line {tokens[places[0]].line}, and wherever `{after}` stands like this: with `{other}` in place of `{one}`",
+            )
+
+
 def _renamed(source: str, tokens, own, names: dict, lines, least: int) -> str | None:
     places = [
         i for i in own if tokens[i].text in names and tokens[i].line in lines and not _declares(tokens, i)
@@ -482,29 +631,87 @@ def _renamed(source: str, tokens, own, names: dict, lines, least: int) -> str | 
     return source
 
 
-def _without_statement(source: str, mine) -> Iterator[Change]:
-    """Without one of the lines, and with two lines the other way round."""
-    lines = source.splitlines()
-    whole = [n for n in sorted(mine) if lines[n - 1].split("//")[0].rstrip().endswith(";")]
-    for n in whole:
-        text = lines[n - 1].strip()
-        if text.startswith(("const", "int ", "float", "half", "auto", "wmma::fragment", "__shared__")):
+def _without_statement(source: str, tokens, own, mine) -> Iterator[Change]:
+    """Without one of the statements, and with two lines the other way round."""
+    owned = set(own)
+    for end in own:
+        if tokens[end].text != ";":
             continue
-        rest = [*lines[: n - 1], ";", *lines[n:]]
-        yield Change("\n".join(rest), f"without line {n}, `{_short(text)}`,")
+        first, depth = end, 0
+        while first > 0:
+            text = tokens[first - 1].text
+            depth += text in (")", "]")
+            depth -= text in ("(", "[")
+            if depth < 0 or (not depth and text in (";", "{", "}")):
+                break
+            first -= 1
+        if depth < 0 or first == end or first not in owned:
+            continue
+        text = _text(source, tokens, first, end + 1)
+        if not re.match(r"(?:const|int|float|half|auto|unsigned|wmma::fragment|__shared__|return|double)\b", text):
+            yield Change(
+                _replaced(source, tokens, first, end + 1, ";"),
+                f"line {tokens[first].line}: without `{_short(text)}`",
+            )
+    lines = source.splitlines()
     for n in sorted(mine):
-        if n + 1 in mine and {n, n + 1} & set(whole):
+        if n + 1 in mine and any(lines[m].split("//")[0].rstrip().endswith(";") for m in (n - 1, n)):
             rest = [*lines[: n - 1], lines[n], lines[n - 1], *lines[n + 1 :]]
             yield Change("\n".join(rest), f"with lines {n} and {n + 1} the other way round")
 
 
+def _exchanged(source: str, tokens, own, integers) -> Iterator[Change]:
+    """Two names, numbers or operators that are near each other change places."""
+    for at, i in enumerate(own):
+        one = tokens[i].text
+        for j in own[at + 1 : at + 24]:
+            other = tokens[j].text
+            if one == other or tokens[j].line - tokens[i].line > 1 or _declares(tokens, i) or _declares(tokens, j):
+                continue
+            alike = (
+                (one in integers and other in integers)
+                or (_NUMBER.match(one) and _NUMBER.match(other))
+                or (one in "%/*+-" and other in "%/*+-")
+                or (_WORD.match(one) and _WORD.match(other) and "." in one and _kin(one, other))
+            )
+            if alike:
+                new = other + source[tokens[i].end : tokens[j].start] + one
+                changed = source[: tokens[i].start] + new + source[tokens[j].end :]
+                lines = f"line {tokens[i].line}"
+                if tokens[j].line != tokens[i].line:
+                    lines = f"lines {tokens[i].line} and {tokens[j].line}"
+                yield Change(changed, f"{lines}: with `{one}` and `{other}` in each other's place")
+
+
+def _other_terms(source: str, tokens, own, integers) -> Iterator[Change]:
+    """A whole product or bracket replaced by a name; a call left out, and what it was given kept."""
+    for i in own:
+        if i + 1 < len(tokens) and _WORD.match(tokens[i].text) and tokens[i + 1].text == "(":
+            end = _operand_close(tokens, i + 1)
+            if end is not None and tokens[i].text not in _KEYWORDS:
+                yield Change(
+                    _replaced(source, tokens, i, i + 1, ""),
+                    f"line {tokens[i].line}: without the call of `{tokens[i].text}` around `{_short(_text(source, tokens, i + 1, end + 1))}`",
+                )
+        if tokens[i - 1].text in ("(", "[", "+", "=", ",") and (_WORD.match(tokens[i].text) or tokens[i].text == "("):
+            end = _operand(tokens, i)
+            while end < len(tokens) and tokens[end].text in ("*", "/", "%"):
+                end = _operand(tokens, end + 1)
+            if end - i > 2:
+                for other in integers:
+                    yield _swap(source, tokens, i, end, other)
+
+
 def _with_more(source: str, tokens, own, integers) -> Iterator[Change]:
     """With a factor or a term more after a name."""
-    factors = [*integers, "2", "4", "8", "16", "32"]
+    factors = ["2", "4", "8", "16", "32", *integers]
     for i in own:
         text = tokens[i].text
         if not (text in integers or _NUMBER.match(text)) or _declares(tokens, i):
             continue
+        if text in integers:
+            yield _swap(source, tokens, i, i + 1, f"({text} + 1)")
+            yield _swap(source, tokens, i, i + 1, f"({text} - 1)")
         for factor in factors:
             if factor != text:
                 yield _swap(source, tokens, i, i + 1, f"{text} * {factor}")
