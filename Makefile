@@ -19,7 +19,8 @@ endif
 ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 # A page is narrower than an editor, so chapters have a line length of their own.
 NOTEBOOKS := --config book/notebooks.toml book
-CUDA := $(wildcard kernels/*.cu kernels/*.cuh measure/cuda/*.cu measure/cuda/*.cuh book/exercises/cuda/*.cu)
+CUDA := $(wildcard kernels/*.cu kernels/*.cuh measure/cuda/*.cu measure/cuda/*.cuh measure/cuda/published/*.cu \
+  book/exercises/cuda/*.cu book/samples/*.cu)
 CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
 # From npm, where Node.js is there. Pinned, so that a newer version does not find what this one did not.
 PRETTIER := npx --yes prettier@3.10.1
@@ -112,7 +113,7 @@ format: $(READY)  ## put Python, CUDA and, with Node.js, JavaScript into the pro
 	@$(PY) -m ruff check --fix --quiet $(NOTEBOOKS) || true
 	@$(PY) -m ruff format $(NOTEBOOKS)
 	@$(CLANG_FORMAT) -i $(CUDA)
-	@if command -v npx >/dev/null; then $(PRETTIER) --log-level warn --write figures/js; fi
+	@if command -v npx >/dev/null; then $(PRETTIER) --log-level warn --write $(SCRIPTS); fi
 
 setup-cells: $(READY)  ## put the current set-up cell into every chapter
 	@$(PY) -m book.chapters setup

@@ -24,15 +24,15 @@ def roofline(
 ) -> Drawing:
     """Rungs under the roofs of memory and arithmetic.
 
-    points: {rung: (operations a byte of global traffic, TFLOP/s)}. bandwidth: TB/s. peaks: {name: TFLOP/s}, highest roof
+    points: {rung: (operations per byte of global traffic, TFLOP/s)}. bandwidth: TB/s. peaks: {name: TFLOP/s}, highest roof
     last or first. kinds: {rung: "float32" | "tf32" | "float16"} for the colours. `facts` holds the points and, as "ridge", the
-    operations a byte at which each peak meets the memory roof. Raises ValueError for values that are not positive.
+    operations per byte at which each peak meets the memory roof. Raises ValueError for values that are not positive.
     """
     if not points or not peaks:
         raise ValueError("a roofline needs at least one point and one peak")
     numbers = [bandwidth, *peaks.values(), *(value for point in points.values() for value in point)]
     if min(numbers) <= 0:
-        raise ValueError("operations a byte, TFLOP/s and TB/s are positive")
+        raise ValueError("operations per byte, TFLOP/s and TB/s are positive")
     kinds = dict(kinds or {})
     ridge = {name: peak / bandwidth for name, peak in peaks.items()}
     x_low = 10 ** math.floor(math.log10(min(p[0] for p in points.values()) * 0.8))
@@ -50,12 +50,12 @@ def roofline(
     bounds = (x_low, x_high, y_low, y_high)
     return Drawing(
         title=title
-        or f"{best}, at {plain(points[best][0])} operations a byte, reaches {share:.0%} of its arithmetic roof",
+        or f"{best}, at {plain(points[best][0])} operations per byte, reaches {share:.0%} of its arithmetic roof",
         alt=f"Roofline with memory at {bandwidth:g} TB/s and peaks "
         + ", ".join(f"{name} {plain(peak)} TFLOP/s" for name, peak in peaks.items())
         + ". "
         + ", ".join(
-            f"{name}: {plain(x)} operations a byte, {plain(y)} TFLOP/s"
+            f"{name}: {plain(x)} operations per byte, {plain(y)} TFLOP/s"
             for name, (x, y) in points.items()
         )
         + ".",
@@ -73,7 +73,7 @@ def roofline(
 
 
 def _roofs(points, bandwidth, peaks, kinds, bounds, width: float, bottom: float):
-    """The roofline drawn `width` wide; bounds: lowest and highest operations a byte, and TFLOP/s."""
+    """The roofline drawn `width` wide; bounds: lowest and highest operations per byte, and TFLOP/s."""
     x_low, x_high, y_low, y_high = bounds
     left, right, top = (62.0, width - 20.0, 8.0) if width >= WIDTH else (46.0, width - 18.0, 8.0)
     canvas = Canvas(width, bottom + 44)
@@ -93,7 +93,7 @@ def _roofs(points, bandwidth, peaks, kinds, bounds, width: float, bottom: float)
     canvas.text(
         (left + right) / 2,
         bottom + 33,
-        "floating-point operations a byte of global traffic",
+        "floating-point operations per byte",
         size=11.5,
         ha="center",
         color=style.MUTED,

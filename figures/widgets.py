@@ -216,7 +216,7 @@ class CoalescingExplorer(Explorer):
 
 
 class TileExplorer(Explorer):
-    """Tile sizes against bytes, operations a byte, shared memory and blocks on a multiprocessor."""
+    """Tile sizes against bytes, operations per byte, shared memory and blocks on a multiprocessor."""
 
     kind = "tiles"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import math
 import sys
 from pathlib import Path
@@ -119,6 +120,16 @@ def run_record(options) -> int:
     return 1 if run_parts(options) else 0
 
 
+def run_recording(module: str):
+    """Of a part that only records: its `record`, imported when it is asked for."""
+
+    def run(options) -> int:
+        print(importlib.import_module(f".{module}", __package__).record())
+        return 0
+
+    return run
+
+
 def run_first_call(options) -> int:
     from .first_call import record, recorded
 
@@ -128,17 +139,10 @@ def run_first_call(options) -> int:
     return 0
 
 
-def run_torch(options) -> int:
-    from .with_torch import record
+def run_tilus(options) -> int:
+    from .with_tilus import record
 
-    print(record())
-    return 0
-
-
-def run_linear(options) -> int:
-    from .with_linear import record
-
-    print(record())
+    print(record(options.file))
     return 0
 
 
@@ -156,13 +160,6 @@ def run_cute(options) -> int:
     from .with_cute import record, write_ptx
 
     print(record() if options.time else write_ptx(options.arch))
-    return 0
-
-
-def run_shared_clocks(options) -> int:
-    from .shared_clocks import record
-
-    print(record())
     return 0
 
 
@@ -186,20 +183,6 @@ def run_machine(options) -> int:
         for row in stored.rows.values()
     ]
     print(table(["kind", "what", "value", "unit", "GHz"], cells))
-    return 0
-
-
-def run_small_tiles(options) -> int:
-    from .small_tiles import record
-
-    print(record())
-    return 0
-
-
-def run_variants(options) -> int:
-    from .variants import record
-
-    print(record())
     return 0
 
 
@@ -265,10 +248,10 @@ def run_inspect(options) -> int:
     return 1 if found.hazards else 0
 
 
-def run_emulator_speed(options) -> int:
-    from .emulator_speed import record
+def run_compilers(options) -> int:
+    from .compilers import record
 
-    print(record())
+    print(record(options.old, options.new, options.rungs))
     return 0
 
 
@@ -401,23 +384,62 @@ def arguments() -> argparse.ArgumentParser:
     cutes.add_argument("--time", action="store_true", help="time what is stored; needs a GPU only")
     cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
 
+    tilus = command(
+        "tilus", run_tilus, "Tilus's published matmul_v3 beside a rung: needs both", rungs=None
+    )
+    tilus.add_argument("file", metavar="FILE", help="matmul_v3.py of Tilus's tutorial")
+
+    compilers = command(
+        "compilers",
+        run_compilers,
+        "two recordings, by two versions of NVRTC, row by row",
+        rungs=None,
+    )
+    compilers.add_argument("old", type=Path, metavar="OLD.json")
+    compilers.add_argument("new", type=Path, metavar="NEW.json")
+    compilers.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
+
     command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
     for name, run, text in (
         ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
         ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
-        ("linear", run_linear, "a fused layer beside PyTorch's: checks and times, needs both"),
-        ("torch", run_torch, "PyTorch's product beside cuBLAS and a rung: needs both"),
+        (
+            "linear",
+            run_recording("with_linear"),
+            "a fused layer beside PyTorch's: checks and times, needs both",
+        ),
+        (
+            "torch",
+            run_recording("with_torch"),
+            "PyTorch's product beside cuBLAS and a rung: needs both",
+        ),
         (
             "machine",
             run_machine,
             "arithmetic, bytes and latencies of the machine; recorded without a GPU",
         ),
-        ("shared-clocks", run_shared_clocks, "the clocks that a wavefront of shared memory takes"),
-        ("small-tiles", run_small_tiles, "a kernel of small tiles with and without its swizzle"),
-        ("variants", run_variants, "settings that a page argues about, in turn in one run"),
+        (
+            "shared-clocks",
+            run_recording("shared_clocks"),
+            "the clocks that a wavefront of shared memory takes",
+        ),
+        (
+            "small-tiles",
+            run_recording("small_tiles"),
+            "a kernel of small tiles with and without its swizzle",
+        ),
+        (
+            "variants",
+            run_recording("variants"),
+            "settings that a page argues about, in turn in one run",
+        ),
         ("ablation", run_ablation, "warp_tiled with each of its ideas taken out"),
         ("readme", run_readme, "write kernels/README.md, the ladder at a glance"),
-        ("emulator-speed", run_emulator_speed, "the emulator beside Numba's simulator, on a CPU"),
+        (
+            "emulator-speed",
+            run_recording("emulator_speed"),
+            "the emulator beside Numba's simulator, on a CPU",
+        ),
     ):
         command(name, run, text, rungs=None)
     return parser

@@ -51,7 +51,7 @@ def exists(instruction: str, arch: int | str) -> bool:
     text = PROBES[instruction]
     source = (
         'extern "C" __global__ void probe() {\n'
-        "    __shared__ alignas(128) unsigned words[512];\n"
+        "    __shared__ __align__(128) unsigned words[512];\n"
         "    unsigned at = (unsigned)__cvta_generic_to_shared(words);\n"
         f'    asm volatile("{text}" :: "r"(at) : "memory");\n'
         "}\n"

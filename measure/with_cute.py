@@ -9,7 +9,6 @@ a GPU but no package.
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import re
 import tempfile
@@ -22,9 +21,10 @@ from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu
 
-from .provenance import load, store
-from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
-from .with_triton import PTX, Compiled, hash_of, tidy
+from . import foreign
+from .foreign import Compiled, hash_of, tidy
+from .provenance import store
+from .timing import METHOD, Launch, cublas_launches, matrices, rung_launches
 
 SOURCE = Path(__file__).parent / "cute_kernels.py"
 ARCHITECTURES = (80, 90)
@@ -69,15 +69,12 @@ def write_ptx(arch: int) -> Path:
         "source": hash_of(SOURCE),
         "version": made.version,
     }
-    path = PTX / f"cute_tiled_sm{arch}.ptx"
-    path.write_text(f"// {json.dumps(head)}\n{made.ptx}", encoding="utf-8")
-    return path
+    return foreign.write(f"cute_tiled_sm{arch}", head, made.ptx)
 
 
 def stored_ptx(arch: int = 80) -> Compiled:
     """What `write_ptx` stored; needs no package."""
-    text = (PTX / f"cute_tiled_sm{arch}.ptx").read_text(encoding="utf-8")
-    head = json.loads(text.splitlines()[0].removeprefix("// "))
+    text, head = foreign.read(f"cute_tiled_sm{arch}")
     return Compiled(text, "tiled", SHARED_BYTES, THREADS, head["version"], TILE)
 
 
@@ -125,16 +122,9 @@ def record() -> Path:
         competitors = {"cute tiled": launches}
         competitors |= {name: rung_launches(how, sets) for name, how in plans.items()}
         competitors["cublas"] = cublas_launches(sets, types)
-        for name, timing in measure(competitors).items():
-            ours = name == "cute tiled"
-            setting = TILE if ours else getattr(plans.get(name), "macros", {})
-            row = {
-                "kernel": name,
-                "size": size,
-                "ms_median": timing.median,
-                "tflops": timing.tflops(size, size, size),
-                "setting": dict(setting),
-            }
+        settings = {name: how.macros for name, how in plans.items()} | {"cute tiled": TILE}
+        for row in foreign.timed(competitors, size, settings):
+            ours = row["kernel"] == "cute tiled"
             rows.append(row | ({"error": error, "registers": registers} if ours else {}))
     return store(
         f"cute-{gpu().slug}",
@@ -148,7 +138,4 @@ def record() -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    try:
-        return load("cute")
-    except FileNotFoundError:
-        return None
+    return foreign.recorded("cute")

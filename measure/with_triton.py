@@ -9,24 +9,20 @@ keeps it. `compiled` gives the PTX that Triton makes, which needs Triton but no 
 from __future__ import annotations
 
 import datetime
-import hashlib
 import importlib.util
-import json
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu, live
 from kernels.rungs import find
 
+from . import foreign
+from .foreign import Compiled, hash_of, tidy
 from .progress import progress
-from .provenance import load, store
+from .provenance import store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
 
 SIZES = (4096, 8192)  # a launch from Triton's Python takes as long as a whole product of 1024
@@ -48,26 +44,8 @@ PERSISTENT = tuple(
     )
 )  # fmt: skip
 FOR_COMPILER = ("num_warps", "num_stages")
-PTX = Path(__file__).parent / "ptx"
 SOURCE = Path(__file__).parent / "triton_kernels.py"
 ARCHITECTURES = (80, 90)  # what is stored: `tiled` in its first setting
-DEBUG_SECTION = re.compile(r"^\s*\.section\s+\.debug\w*\s*\{.*?^\s*\}\n?", re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """What Triton made of a kernel: PTX for an architecture, and how it is launched."""
-
-    ptx: str
-    entry: str
-    shared_bytes: int
-    threads: int
-    version: str
-    setting: Mapping[str, int]
-
-    def arguments(self, *given) -> list:
-        """A launch's arguments: those given, and null for the two buffers that Triton adds and does not use here."""
-        return [*given, np.uint64(0), np.uint64(0)]
 
 
 def available() -> bool:
@@ -113,20 +91,6 @@ def compiled(arch: int = 80, **setting: int) -> Compiled:
     )
 
 
-def tidy(ptx: str) -> str:
-    """PTX without sections for a debugger and without comments; files by their names alone."""
-    ptx = DEBUG_SECTION.sub("", re.sub(r"[ \t]*//[^\n]*", "", ptx))
-    ptx = re.sub(r'(\.file\s+\d+\s+")[^"]*/([^"/]+")', r"\1\2", ptx)
-    return "\n".join(line.rstrip() for line in ptx.splitlines() if line.strip()) + "\n"
-
-
-def hash_of(source: Path) -> str:
-    """Of a kernels' source, without regard to how lines end."""
-    return hashlib.sha256(
-        "\n".join(source.read_text(encoding="utf-8").splitlines()).encode()
-    ).hexdigest()[:16]
-
-
 def write_ptx() -> list[Path]:
     """Compile with the Triton that is here and store the PTX. ImportError without Triton."""
     written = []
@@ -142,17 +106,13 @@ def write_ptx() -> list[Path]:
             "version": made.version,
             "setting": dict(made.setting),
         }
-        path = PTX / f"triton_tiled_sm{arch}.ptx"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"// {json.dumps(head)}\n{made.ptx}", encoding="utf-8")
-        written.append(path)
+        written.append(foreign.write(f"triton_tiled_sm{arch}", head, made.ptx))
     return written
 
 
 def stored_ptx(arch: int = 80) -> Compiled:
     """What `write_ptx` stored; needs no Triton."""
-    text = (PTX / f"triton_tiled_sm{arch}.ptx").read_text(encoding="utf-8")
-    head = json.loads(text.splitlines()[0].removeprefix("// "))
+    text, head = foreign.read(f"triton_tiled_sm{arch}")
     return Compiled(
         text, head["entry"], head["shared_bytes"], head["threads"], head["version"], head["setting"]
     )
@@ -274,18 +234,11 @@ def record(sizes: Sequence[int] = SIZES, seconds: float = 240.0) -> Path:
         competitors = {name: KERNELS[name][0](sets, setting) for name, setting in chosen.items()}
         competitors |= {name: rung_launches(how, sets) for name, how in plans.items()}
         competitors["cublas"] = cublas_launches(sets, types)
-        for name, timing in measure(competitors).items():
-            rows.append(
-                {
-                    "kernel": name,
-                    "size": size,
-                    "ms_median": timing.median,
-                    "tflops": timing.tflops(size, size, size),
-                    "setting": dict(chosen.get(name) or getattr(plans.get(name), "macros", {})),
-                    **({"error": errors[name]} if name in errors else {}),
-                }
-            )
-            print(f"{size} {name}: {rows[-1]['tflops']:.1f} TFLOP/s {rows[-1]['setting']}")
+        settings = {name: how.macros for name, how in plans.items()} | chosen
+        for row in foreign.timed(competitors, size, settings):
+            name = row["kernel"]
+            rows.append(row | ({"error": errors[name]} if name in errors else {}))
+            print(f"{size} {name}: {row['tflops']:.1f} TFLOP/s {row['setting']}")
         path = store(
             f"triton-{gpu().slug}",
             METHOD,
@@ -301,7 +254,4 @@ def record(sizes: Sequence[int] = SIZES, seconds: float = 240.0) -> Path:
 
 def recorded() -> dict | None:
     """What was recorded, None where nothing was."""
-    try:
-        return load("triton")
-    except FileNotFoundError:
-        return None
+    return foreign.recorded("triton")

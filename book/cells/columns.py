@@ -25,7 +25,7 @@ MEANINGS = {
     "verdict": "ok, or what is wrong",
     # the emulator's counts
     "requests": "instructions executed, counted once per warp",
-    "sectors": "32-byte pieces of global memory that the requests touched",
+    "sectors": "32-byte pieces of global memory that the requests touched; a piece that is fetched in two goes counts twice",
     "sectors per request": "sectors divided by requests; 32 neighbouring floats need 4",
     "wavefronts": "passes through shared memory that the requests took",
     "wavefronts per request": "wavefronts divided by requests; without bank conflicts, 1 for 4 bytes per lane and 4 for 16",

@@ -56,7 +56,7 @@ def moved(rung: str, place: str) -> float:
 
 
 def roofline(place: str, rungs: tuple[str, ...]):
-    """The rungs' recorded speed over their operations a byte at one of `PLACES`."""
+    """The rungs' recorded speed over their operations per byte at one of `PLACES`."""
     stored = limits.stored()
     peak = kernels.peak(stored["machine"]["gpu"])
     points = {rung: (moved(rung, place), tflops(rung)) for rung in rungs}

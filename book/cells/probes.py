@@ -13,7 +13,7 @@ FETCH = """\
 extern "C" __global__ void fetch(const __grid_constant__ TensorMap map, uint4* out,
                                  int x, int y, int bytes) {
     extern __shared__ __align__(1024) unsigned char tile[];
-    __shared__ alignas(8) unsigned long long barrier[1];
+    __shared__ __align__(8) unsigned long long barrier[1];
     const unsigned landed = shared_address(barrier);
     if (threadIdx.x == 0) {
         barrier_init(landed, 1);
@@ -41,7 +41,7 @@ __device__ bool over(unsigned barrier, unsigned parity) {
 }
 
 extern "C" __global__ void watch(const char* events, int* out, int number, int count) {
-    __shared__ alignas(8) unsigned long long barrier[1];
+    __shared__ __align__(8) unsigned long long barrier[1];
     const unsigned at = shared_address(barrier);
     barrier_init(at, count);
     for (int i = 0; i <= number; ++i) {

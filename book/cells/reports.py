@@ -9,7 +9,7 @@ from kernels.occupancy import occupancy
 
 
 def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = None) -> None:
-    """Shows for each rung: registers a thread, shared bytes a block, spills, occupancy, PTX lines.
+    """Shows for each rung: registers per thread, shared bytes per block, spills, occupancy, PTX lines.
 
     The architecture is named, not this machine's, so that the numbers are the same everywhere.
     """
@@ -24,7 +24,9 @@ def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = Non
         resident = occupancy(arch, threads, report.registers, shared)
         rows.append(
             [
-                name,
+                ", ".join(
+                    [name, *(f"{macro} = {value}" for macro, value in (macros or {}).items())]
+                ),
                 report.registers,
                 shared,
                 built.spills,

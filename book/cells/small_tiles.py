@@ -38,6 +38,7 @@ def show() -> None:
             **dict.fromkeys(("ms", "warps", "shared memory", "issue slots"), ""),
         },
         rows,
+        title=f"Times at {SIZE}, conflicts at {SMALL}",
         caption=columns.sentence(label(stored())),
     )
 

@@ -37,7 +37,7 @@ def show_counts() -> None:
             "registers": "",
         },
         rows,
-        title="Each count belongs to one idea, and two ideas change hardly any count",
+        title="Which counts each idea changes",
         caption="Block tile 128 x 128 x 8, thread tile 16 x 8.",
     )
 

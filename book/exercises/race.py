@@ -6,6 +6,7 @@ import numpy as np
 
 import kernels
 from kernels.launch import prepare_on_gpu
+from measure.timing import rung_launches
 
 from .exercise import Exercise
 
@@ -27,14 +28,7 @@ def race(exercise: Exercise, built: kernels.Build, gpu) -> tuple[bool, str]:
     sizes = (np.int32(n),) * 3
     mine = prepare_on_gpu(built, exercise.name, (n // tile, n // tile), block, (A, B, C, *sizes))
     how = kernels.plan(against.rung, n, n, n)
-    theirs = prepare_on_gpu(
-        how.build,
-        how.rung.entry,
-        how.grid,
-        how.block,
-        how.arguments(A, B, C, 1.0, 0.0),
-        how.shared_bytes,
-    )
+    (theirs,) = rung_launches(how, [(A, B, C)])
     mine_ms, theirs_ms = _median_ms(mine), _median_ms(theirs)
     told = f"{mine_ms:.2f} ms at {n} cubed on this {gpu.name}; `{against.rung}` takes {theirs_ms:.2f} ms"
     return mine_ms < theirs_ms, told

@@ -17,7 +17,7 @@ import numpy as np
 
 from emulator.machine.values import raw
 from emulator.sanitizer import words
-from emulator.sanitizer.report import Places
+from emulator.sanitizer.report import Places, Seen
 from emulator.text.program import Instruction, Reg, Vector
 
 NEVER = -1
@@ -218,7 +218,8 @@ class Flight:
             thread_of=lambda t: (t % x, t // x % y, t // (x * y)),
         )
         block, thread = divmod(warp * 32, m.T)
-        words.tell(m.launch.report, kind, ins, earlier, block, thread, 0, places, detail)
+        seen = Seen(ins, earlier, block, thread, 0, places)
+        words.tell(m.launch.report, kind, seen, detail)
 
     def _check_end(self, m) -> None:
         for product in self.pending:

@@ -15,6 +15,7 @@ from emulator.ops import (
     copies,
     floating,
     integer,
+    matrices,
     mbarrier,
     memory,
     moves,
@@ -25,6 +26,7 @@ from emulator.ops import (
     video,
     warp,
     wgmma,
+    wmma,
 )
 from emulator.text.rows import Table, merged
 
@@ -75,7 +77,7 @@ FAMILIES = (
     ),
     Family(
         "tensor cores",
-        tensor.OPCODES,
+        merged(matrices.OPCODES, tensor.OPCODES, wmma.OPCODES),
         "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8, s4, u4, b1; mma.sp",
     ),
     Family(

@@ -7,7 +7,8 @@ import numpy as np
 from emulator.machine.access import resolve
 from emulator.machine.binder import Binder
 from emulator.machine.unwritten import Touch, origin
-from emulator.ops.undefined import Operands, Undefined, slots_in, spread_of
+from emulator.ops.spreads import Operands, slots_in, spread_of
+from emulator.ops.undefined import Undefined
 from emulator.sanitizer.lanes import note
 from emulator.sanitizer.report import where
 from emulator.text.program import WIDTHS

@@ -1,4 +1,4 @@
-"""Hazards of what works on shared memory beside the threads: TMA and wgmma, and of clusters.
+"""Hazards of what works on shared memory beside the threads: TMA and wgmma.
 
 Bulk copies and wgmma are *agents* of their own: to the order of events (`order`) they are further warps,
 numbered after the real ones. A copy's bytes are written by the agent of TMA when they land; the mbarrier
@@ -8,9 +8,6 @@ its warpgroup, from the moment it is issued until `wgmma.wait_group`; a copy out
 
 Agents see memory through the *async proxy* (PTX ISA 8.8). What a thread has written is theirs to read only
 after a `fence.proxy.async`, by the writer or by the issuing thread after a barrier.
-
-The blocks of a cluster share one shadow: to it they are one block with all their threads, their shared
-memories one after the other.
 """
 
 from __future__ import annotations
@@ -18,54 +15,31 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.sanitizer import words
-from emulator.sanitizer.granules import Lanes, Pattern, Shifted
-from emulator.sanitizer.report import Places
-from emulator.sanitizer.shadow import Shadow
+from emulator.sanitizer.clusters import ClusterShadow
+from emulator.sanitizer.granules import Lanes
+from emulator.sanitizer.report import Seen
 
 _GENERIC = -1  # the swizzle of what threads have written
 _FRESH = 64  # lists of unfenced writes before they are put together
 
 
-class AsyncShadow(Shadow):
-    """A Shadow of kernels with mbarriers, bulk copies, wgmma or clusters.
-
-    chunk: the machine's chunk. `together` blocks of it are one block here.
-    """
+class AsyncShadow(ClusterShadow):
+    """A Shadow of kernels with mbarriers, bulk copies, wgmma or clusters; chunk: the machine's chunk."""
 
     def __init__(self, chunk, report, symbols, warp_synchronous=()):
-        self.together, self.stride = chunk.cluster, chunk.shared.stride
-        self.own_threads = chunk.T
-        blocks, threads = chunk.B // chunk.cluster, chunk.T * chunk.cluster
-        x, y, _ = chunk.launch.block
-        own = chunk.T
-        places = Places(
-            symbols,
-            block_of=lambda b: tuple(int(i) for i in chunk.blocks[b]),
-            thread_of=lambda t: (t % own % x, t % own // x % y, t % own // (x * y)),
-        )
-        alive = lambda: chunk.lanes_of(chunk.alive).reshape(blocks, threads)  # noqa: E731
-        super().__init__(
-            blocks, threads, chunk.cluster * chunk.shared.stride, report, places, True, alive,
-            warp_synchronous,
-        )  # fmt: skip
-        self.real = threads // 32
-        groups = -(-own // 128)
+        groups = -(-chunk.T // 128)
+        super().__init__(chunk, report, symbols, warp_synchronous, 2 + groups * chunk.cluster)
         self.tma, self.out = self.real, self.real + 1
         self.first_group, self.groups = self.real + 2, groups
-        self.warps = self.real + 2 + groups * chunk.cluster
-        self.known = np.zeros((blocks, self.warps, self.warps), np.int32)
-        self.met = np.zeros((blocks, self.warps), np.int32)
-        count = blocks * self.granules.count
-        self.read_by = np.zeros((count, self.warps), np.int32)
+        count = self.blocks * self.granules.count
         self.copying = np.zeros(count, np.int32)
         self.copier = np.zeros(count, np.int16)
         self.reading = np.zeros((count, self.warps - self.real), np.int32)  # by agent: its ticket
         self.reads_under_way = 0
         self.swizzle = np.full(count, _GENERIC, np.int16)
         self.generic = np.zeros(count, bool)  # whether a thread wrote it last, not an agent
-        self.fenced = np.zeros(
-            count, np.int32
-        )  # when its writer executed fence.proxy.async, 0 for not yet
+        # when its writer executed fence.proxy.async, 0 for not yet
+        self.fenced = np.zeros(count, np.int32)
         self.fresh: list = []  # writes of threads that were not followed by a fence
         self.published = np.zeros_like(self.known)
         self.proxies = any(_reads_beside(ins) for ins in chunk.code.instructions.values())
@@ -73,159 +47,11 @@ class AsyncShadow(Shadow):
         self.flights: dict = {}  # ticket -> offset of the mbarrier
         self.reductions: set = set()  # tickets of copies that add to what is there
         self.early: dict = {}  # offset -> (instruction, lanes) of waits that passed at once
-        self.reach = np.zeros((chunk.B, self.warps), np.int32)  # last access from afar, by warp
-        # when a warp came to the cluster's barrier: now, in the last round, as a block knows it
-        self.came, self.gone = np.zeros((2, blocks, self.warps), np.int32)
-        self.ends = np.zeros_like(self.reach)
-        self.rank_base = None
-        self.turned: dict = {}
-        if chunk.cluster > 1:
-            ranks = np.arange(threads, dtype=np.int64) // own * self.stride
-            self.rank_base = Pattern(ranks[None])
-            chunk.endings.append(lambda m: self._check_exits(m))
-
-    # --- Blocks of a cluster as one ---
-
-    def _address(self, address):
-        """An address in a block's own shared memory as one in the cluster's."""
-        if self.together == 1:
-            return address
-        if isinstance(address, (int, np.integer)):
-            return Shifted(self.rank_base, int(address))
-        pattern = address.pattern
-        known = pattern.facts.get("in cluster")
-        if known is None or known[0] is not self:
-            shape = (self.blocks * self.together, self.own_threads)
-            array = np.broadcast_to(pattern.array, shape).reshape(self.blocks, -1)
-            array = array + self.rank_base.array
-            known = (self, Pattern(array))
-            pattern.remember("in cluster", known)
-        return Shifted(known[1], address.offset)
-
-    def _mask(self, mask):
-        if self.together == 1 or mask is None:
-            return mask
-        known = self.turned.get(id(mask))
-        if known is None or known[0] is not mask:
-            if len(self.turned) > 16:
-                self.turned.clear()
-            known = self.turned[id(mask)] = (mask, mask.reshape(self.blocks, self.threads))
-        return known[1]
-
-    def of_blocks(self):
-        return _OfBlocks(self)
-
-    @property
-    def device(self):
-        """What watches global memory, told of real warps only; see `Order`."""
-        return self._device
-
-    @device.setter
-    def device(self, found):
-        self._device = None if found is None else _Joined(found, self)
-
-    @property
-    def threads(self):
-        return self.real * 32
-
-    def warps_of(self, lanes):
-        warps = np.zeros((self.blocks, self.warps), bool)
-        warps[:, : self.real] = lanes.reshape(self.blocks, self.real, 32).any(axis=2)
-        return warps
-
-    def _of_cluster(self, warps) -> bool:
-        return warps.shape == (self.blocks, self.warps)
-
-    def _by_rank(self, warps):
-        """(rank, warps of the cluster) for warps, (chunk's blocks, warps of a block)."""
-        per = self.own_threads // 32
-        each = warps.reshape(self.blocks, self.together, per)
-        for rank in range(self.together):
-            if each[:, rank].any():
-                whole = np.zeros((self.blocks, self.warps), bool)
-                whole[:, rank * per : (rank + 1) * per] = each[:, rank]
-                yield rank, whole
-
-    def release(self, key, warps):
-        if self._of_cluster(warps):
-            return super().release(key, warps)
-        for rank, whole in self._by_rank(warps):
-            super().release((key, rank), whole)
-
-    def acquire(self, key, warps):
-        if self._of_cluster(warps):
-            return super().acquire(key, warps)
-        for rank, whole in self._by_rank(warps):
-            super().acquire((key, rank), whole)
-
-    def transfer(self, key, other, blocks):
-        for rank, of_rank in enumerate(blocks.reshape(self.blocks, self.together).T):
-            super().transfer((key, rank), (other, rank), of_rank)
-
-    def release_afar(self, key, lanes, owners, instruction):
-        """Lanes, (B, T), arrive at mbarriers of the blocks `owners`, (B, T)."""
-        ranks = owners % self.together
-        for rank in np.unique(ranks[lanes]).tolist():
-            here = lanes & (ranks == rank)
-            self._reached(here, owners, instruction)
-            super().release((key, rank), self.warps_of(here))
-
-    def _reached(self, lanes, owners, instruction):
-        now = self.tick(instruction, "remote")
-        block, thread = np.nonzero(lanes)
-        warp = (block % self.together * self.own_threads + thread) >> 5
-        self.reach[owners[block, thread], warp] = now
-
-    def barrier(self, number, lanes, done):
-        if self.together == 1:
-            return super().barrier(number, lanes, done)
-        for rank, whole in self._by_rank(lanes.reshape(*lanes.shape[:1], -1, 32).any(axis=2)):
-            of_rank = done.reshape(self.blocks, self.together)[:, rank]
-            key = (("bar", number), rank)
-            super().release(key, whole & of_rank[:, None])
-            super().acquire(key, whole & of_rank[:, None])
-            self.forget(key, of_rank)
-
-    def barrier_arrive(self, number, lanes):
-        if self.together == 1:
-            return super().barrier_arrive(number, lanes)
-        self.release(("bar", number), lanes.reshape(len(lanes), -1, 32).any(axis=2))
-
-    def cluster_arrive(self, lanes, releases):
-        """Lanes, (B, T), arrived at barrier.cluster; what they wrote is ordered if that `releases`."""
-        warps = self.warps_of(lanes)
-        if releases:
-            super().release(("cluster", "now"), warps)
-            if self._device is not None:
-                self._device.device.cluster_arrive(lanes)
-        self.came[warps] = self.now
-
-    def cluster_complete(self, clusters):
-        """The barriers of these clusters, (clusters,) bool, have everyone."""
-        Shadow.transfer(self, ("cluster", "now"), ("cluster", "past"), clusters)
-        self.gone[clusters] = self.came[clusters]
-
-    def cluster_wait(self, lanes):
-        super().acquire(("cluster", "past"), self.warps_of(lanes))
-        if self._device is not None:
-            self._device.device.cluster_wait(lanes)
-        for block in np.flatnonzero(lanes.any(axis=1)).tolist():
-            np.maximum(self.ends[block], self.gone[block // self.together], out=self.ends[block])
 
     # --- What threads do ---
 
-    def read(self, address, mask, width, instruction, strong=False):
-        super().read(self._address(address), self._mask(mask), width, instruction, strong)
-
-    def write(self, address, mask, width, instruction, strong=False, values=None):
-        if values is not None and self.together > 1:
-            shape = (self.blocks * self.together, self.own_threads)
-            turned = (self.blocks, self.threads)
-            values = [np.broadcast_to(value, shape).reshape(turned) for value in values]
-        self._write(self._address(address), self._mask(mask), width, instruction, strong, values)
-
     def _write(self, address, mask, width, instruction, strong, values=None):
-        super().write(address, mask, width, instruction, strong, values)
+        super()._write(address, mask, width, instruction, strong, values)
         lanes, base = self.granules.lanes(address, mask, width)
         index = lanes.index + base
         self.generic[index] = True
@@ -238,27 +64,12 @@ class AsyncShadow(Shadow):
                 index = index[self.generic[index] & (self.fenced[index] == 0)]
                 self.fresh = [(index, index // self.granules.count, self.writer[index])]
 
-    def copy(self, address, mask, width, instruction):
-        return super().copy(self._address(address), self._mask(mask), width, instruction)
-
-    def land(self, address, mask, width, ticket):
-        address, mask = self._address(address), self._mask(mask)
-        super().land(address, mask, width, ticket)
+    def _land(self, address, mask, width, ticket):
+        super()._land(address, mask, width, ticket)
         lanes, base = self.granules.lanes(address, mask, width)
         self.generic[lanes.index + base] = True
         self.fenced[lanes.index + base] = 0
         self.swizzle[lanes.index + base] = _GENERIC
-
-    def remote(self, lanes, whose, offsets, width, instruction, kind, strong):
-        """Lanes access other blocks' shared memory. whose, offsets: (B, T), the block and the byte in it."""
-        where = offsets + whose % self.together * self.stride
-        where = where.reshape(self.blocks, self.threads)
-        turned = lanes.reshape(self.blocks, self.threads)
-        if kind != "store":
-            super().read(where, turned, width, instruction, strong)
-        if kind != "load":
-            self._write(where, turned, width, instruction, strong)
-        self._reached(lanes, whose, instruction)
 
     def proxy_fence(self, lanes):
         """Lanes, (B, T), executed fence.proxy.async."""
@@ -517,10 +328,9 @@ class AsyncShadow(Shadow):
         block = cluster * self.together + min(thread, self.threads - 1) // self.own_threads
         extra = self._early_wait(time, block, thread) if kind == "unfinished-copy" else None
         swizzles = (int(self.swizzle[granule]),) if kind == "wrong-swizzle" else ()
-        return words.describe(
-            kind, instruction, earlier, did, block, thread, other, address % self.stride,
-            self.places, extra, swizzles,
-        )  # fmt: skip
+        address %= self.stride
+        seen = Seen(instruction, earlier, block, thread, address, self.places, other, did)
+        return words.describe(kind, seen, extra, swizzles)
 
     def _early_wait(self, ticket, block, thread):
         """The instruction by which this thread waited for a copy's mbarrier, and passed at once."""
@@ -530,68 +340,13 @@ class AsyncShadow(Shadow):
         return instruction if lanes is not None and lanes[block, own] else None
 
     def _tell(self, kind, instruction, earlier, block, thread, address):
-        words.tell(self.report, kind, instruction, earlier, block, thread, address, self.places)
+        seen = Seen(instruction, earlier, block, thread, address, self.places)
+        words.tell(self.report, kind, seen)
 
     def left_under_way(self, instruction, blocks, what, thread=0):
         """Blocks have ended before a copy into (`load`) or out of (`store`) their shared memory."""
-        kind = "exit-before-copy"
-        words.tell(
-            self.report, kind, instruction, None, int(blocks[0]), thread, 0, self.places, what
-        )
-
-    def _check_exits(self, m):
-        """An access from afar must come before the end of the block that it reaches."""
-        per = self.own_threads // 32
-        for block in range(len(self.reach)):
-            cluster, rank = divmod(block, self.together)
-            ends = self.known[cluster, rank * per : (rank + 1) * per].max(axis=0)
-            ends = np.maximum(ends, self.ends[block])
-            late = np.flatnonzero(self.reach[block] > ends)
-            for warp in late.tolist():
-                by = warp * 32
-                from_block = cluster * self.together + by // self.own_threads
-                instruction = self.log[int(self.reach[block, warp])][0]
-                words.tell(
-                    self.report, "exited-block", instruction, None, from_block, by, 0,
-                    self.places, self.places.block_of(block),
-                )  # fmt: skip
-
-
-class _OfBlocks:
-    """An AsyncShadow's order without agents, and by block where it has clusters."""
-
-    def __init__(self, shadow):
-        self.shadow = shadow
-        self.tick, self.flag = shadow.tick, shadow.flag
-        self.per_block = shadow.own_threads // 32
-
-    @property
-    def now(self):
-        return self.shadow.now
-
-    @property
-    def known(self):
-        """(blocks, warps, warps): see `Order`."""
-        per, ranks = self.per_block, range(self.shadow.together)
-        spans = [slice(rank * per, (rank + 1) * per) for rank in ranks]
-        parts = [self.shadow.known[:, span, span] for span in spans]
-        return np.stack(parts, axis=1).reshape(-1, per, per)
-
-    def warps_of(self, lanes):
-        return lanes.reshape(len(lanes), self.per_block, 32).any(axis=2)
-
-
-class _Joined:
-    """Passes on to what watches global memory which warps met: those of a cluster know of each other."""
-
-    def __init__(self, device, shadow):
-        self.device, self.shadow = device, shadow
-
-    def joined(self, warps):
-        real = warps[:, : self.shadow.real]
-        acquired = self.device.acquired.reshape(real.shape)
-        most = np.where(real, acquired, 0).max(axis=1, keepdims=True)
-        np.maximum(acquired, most, out=acquired, where=real)
+        seen = Seen(instruction, None, int(blocks[0]), thread, 0, self.places)
+        words.tell(self.report, "exit-before-copy", seen, what)
 
 
 def _reads_beside(ins) -> bool:

@@ -88,18 +88,46 @@ class Places:
         )
 
 
-def describe(kind, instruction, earlier, did, block, thread, other, address, places):
-    """A Hazard, in words.
+@dataclass(frozen=True)
+class Seen:
+    """What was noticed: `instruction`, of a thread of a block, at a byte of shared memory, and what it collided with.
 
-    instruction, earlier: what was noticed, and what it collided with, which `did` "read", "write",
-    "copy" ...; block, thread, other: indices, `other` None where it is not known who. address: bytes.
+    earlier: that other instruction, which `did` "read", "write", "copy" ..., or None; other: its thread, None
+    where that is not known. block, thread, other: indices, which `places` names.
     """
-    symbol, offset = places.symbol(address)
-    one = places.thread_of(thread)
-    two = None if other is None else places.thread_of(other)
-    by = f"thread {two}" if two else "another thread"
-    what, here, there = f"byte {offset} of {symbol}", where(instruction), where(earlier)
-    same_warp = other is not None and other >> 5 == thread >> 5
+
+    instruction: object
+    earlier: object
+    block: int
+    thread: int
+    address: int
+    places: Places
+    other: int | None = None
+    did: str | None = None
+
+    @property
+    def one(self) -> tuple:
+        return self.places.thread_of(self.thread)
+
+    @property
+    def two(self) -> tuple | None:
+        return None if self.other is None else self.places.thread_of(self.other)
+
+    @property
+    def by(self) -> str:
+        return f"thread {self.two}" if self.two else "another thread"
+
+    @property
+    def what(self) -> str:
+        symbol, offset = self.places.symbol(self.address)
+        return f"byte {offset} of {symbol}"
+
+
+def describe(kind: str, seen: Seen) -> Hazard:
+    """A Hazard, in words."""
+    one, by, what, did = seen.one, seen.by, seen.what, seen.did
+    here, there = where(seen.instruction), where(seen.earlier)
+    same_warp = seen.other is not None and seen.other >> 5 == seen.thread >> 5
     missing = "the warp does not synchronise" if same_warp else "no barrier stands"
     if kind == "read-after-write" and did == "copy":
         text = (
@@ -127,21 +155,26 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
             f"thread {one} touches {what} {here} while the cp.async that {by} issued {there} "
             "is under way: nobody has waited for it"
         )
+    return hazard_of(kind, text, seen)
+
+
+def hazard_of(kind: str, text: str, seen: Seen) -> Hazard:
+    """The Hazard that `text` tells."""
+    block = seen.places.block_of(seen.block)
     return Hazard(
         kind,
-        f"{kind} in block {places.block_of(block)}: {text}",
-        source_of(instruction),
-        source_of(earlier),
-        getattr(instruction, "line", None),
-        getattr(earlier, "line", None),
-        places.block_of(block),
-        one,
-        two,
-        address,
-        symbol,
-        offset,
-        frames=frames_of(instruction),
-        other_frames=frames_of(earlier),
+        f"{kind} in block {block}: {text}",
+        source_of(seen.instruction),
+        source_of(seen.earlier),
+        getattr(seen.instruction, "line", None),
+        getattr(seen.earlier, "line", None),
+        block,
+        seen.one,
+        seen.two,
+        seen.address,
+        *seen.places.symbol(seen.address),
+        frames=frames_of(seen.instruction),
+        other_frames=frames_of(seen.earlier),
     )
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from emulator.sanitizer.granules import SEVERAL, WARP, Granules, warp_of
 from emulator.sanitizer.order import Order
-from emulator.sanitizer.report import Places, Report, describe, place_of
+from emulator.sanitizer.report import Places, Report, Seen, describe, place_of
 
 STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 _FLAGS = 8  # different addresses of one strong access that may carry order between warps
@@ -315,7 +315,8 @@ class Shadow(Order):
         if other is not None and other >= WARP:
             other = self._a_reader(granule, time, thread, other)
         address = (granule - block * self.granules.count) << self.granules.shift
-        return describe(kind, instruction, earlier, did, block, thread, other, address, self.places)
+        seen = Seen(instruction, earlier, block, thread, address, self.places, other, did)
+        return describe(kind, seen)
 
     def _a_reader(self, granule, time, thread, code):
         """Some other thread that read this granule at this time, if that is still remembered."""

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from emulator.sanitizer import report
-from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
-
-# What the earlier side of a race did, by the name that the shadow's log has for it.
-_DEEDS = {
-    "bulk": "the copy issued {there} brought",
-    "wgmma": "the wgmma {there} reads",
-    "bulk read": "the copy out of shared memory issued {there} reads",
-}
+from emulator.sanitizer.report import Hazard, Report, Seen, hazard_of, place_of, where
 
 _TEXTS = {
     "unfinished-copy": (
@@ -82,12 +75,12 @@ _CURES = {
 }
 
 
-def describe(kind, instruction, earlier, did, block, thread, other, address, places,
-             early=None, swizzle=()):  # fmt: skip
+def describe(kind: str, seen: Seen, early=None, swizzle=()) -> Hazard:
     """A Hazard; kinds that are not this module's are `report.describe`'s.
 
     early: the wait by which the thread passed at once, if it did. swizzle: of the tensor map.
     """
+    did = seen.did
     text = kind
     if kind == "unfinished-copy" and did != "bulk":
         text = None
@@ -96,10 +89,10 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
     elif kind == "write-after-read" and did in _CURES:
         text = "write-after-agent"
     if text not in _TEXTS:
-        return report.describe(
-            kind, instruction, earlier, did, block, thread, other, address, places
-        )
-    reader, cure, after = (s.format(there=where(earlier)) for s in _CURES.get(did, ("", "", "")))
+        return report.describe(kind, seen)
+    reader, cure, after = (
+        s.format(there=where(seen.earlier)) for s in _CURES.get(did, ("", "", ""))
+    )
     more = {"reader": reader, "cure": cure, "after": after, "early": "", "asked": "", "swizzle": ""}
     if early is not None:
         more["early"] = (
@@ -109,49 +102,27 @@ def describe(kind, instruction, earlier, did, block, thread, other, address, pla
     if swizzle:
         more["swizzle"] = swizzle[0]
         more["asked"] = "otherwise"
-    return _hazard(
-        kind, _TEXTS[text], instruction, earlier, block, thread, other, address, places, more
-    )
+    return _hazard(kind, _TEXTS[text], seen, more)
 
 
-def tell(found, kind, instruction, earlier, block, thread, address, places, detail=None):
+def tell(found: Report, kind: str, seen: Seen, detail=None) -> None:
     """Adds a hazard to a Report, or counts it where it is known."""
-    key = (kind, place_of(instruction), place_of(earlier))
+    key = (kind, place_of(seen.instruction), place_of(seen.earlier))
     if key not in found.found:
         text = _TEXTS[kind]
-        more = {"target": detail, "did": detail}
         if isinstance(text, dict):
             text = text[detail]
-        found.found[key] = _hazard(
-            kind, text, instruction, earlier, block, thread, None, address, places, more
-        )
+        found.found[key] = _hazard(kind, text, seen, {"target": detail, "did": detail})
     found.found[key].count += 1
 
 
-def _hazard(kind, text, instruction, earlier, block, thread, other, address, places, more):
-    symbol, offset = places.symbol(address)
-    two = None if other is None else places.thread_of(other)
+def _hazard(kind: str, text: str, seen: Seen, more: dict) -> Hazard:
     words = text.format(
-        who=f"thread {places.thread_of(thread)}",
-        by=f"thread {two}" if two else "another thread",
-        what=f"byte {offset} of {symbol}",
-        here=where(instruction),
-        there=where(earlier),
+        who=f"thread {seen.one}",
+        by=seen.by,
+        what=seen.what,
+        here=where(seen.instruction),
+        there=where(seen.earlier),
         **more,
     )
-    return Hazard(
-        kind,
-        f"{kind} in block {places.block_of(block)}: {words}",
-        source_of(instruction),
-        source_of(earlier),
-        getattr(instruction, "line", None),
-        getattr(earlier, "line", None),
-        places.block_of(block),
-        places.thread_of(thread),
-        two,
-        address,
-        symbol,
-        offset,
-        frames=frames_of(instruction),
-        other_frames=frames_of(earlier),
-    )
+    return hazard_of(kind, words, seen)

@@ -16,21 +16,16 @@ from emulator.text.program import (
     WIDTHS,
     Address,
     Function,
-    Group,
     Imm,
     Instruction,
     Label,
-    Negative,
-    Not,
-    Pair,
-    Part,
     Program,
     Reg,
     Saved,
     Symbol,
     Variable,
-    Vector,
 )
+from emulator.text.renaming import renamed
 from emulator.text.rows import Table, row_of
 
 ASSERT_FUNCTIONS = {"__assertfail", "__assert_fail"}
@@ -135,12 +130,12 @@ class Inliner:
             if item.parts[0] == "call":
                 body.extend(self.call(function, item, names, chain, context))
             elif item.parts[0] == "ret" and suffix:
-                guard = _rename_instruction(item, names).guard
+                guard = renamed(item, names).guard
                 body.append(
                     replace(item, parts=("bra",), operands=(Symbol(end.name),), guard=guard)
                 )
             else:
-                body.append(_framed(_rename_instruction(item, names), context))
+                body.append(_framed(renamed(item, names), context))
         return [*body, end]
 
     def variable(self, variable: Variable, context: Outlined | None) -> None:
@@ -172,7 +167,7 @@ class Inliner:
     ) -> list:
         """A call as a branch around it where it is guarded, and the callee, or one of the callees."""
         known = self.graph.callees(caller, item)
-        item = _rename_instruction(item, names)
+        item = renamed(item, names)
         results, target, arguments, _ = parts_of(item)
         if isinstance(target, Symbol) and not known:
             if target.name in ASSERT_FUNCTIONS:
@@ -425,34 +420,3 @@ def _framed(item: Instruction, context: Outlined | None) -> Instruction:
 def _base(operand) -> str:
     symbol = operand.base if isinstance(operand, Address) else operand
     return symbol.name if isinstance(symbol, Symbol) else ""
-
-
-def _rename(operand, names: dict[str, str]):
-    match operand:
-        case Reg(name):
-            return Reg(names.get(name, name))
-        case Symbol(name, offset):
-            return Symbol(names.get(name, name), offset)
-        case Address(base, offset, further):
-            further = tuple(_rename(item, names) for item in further)
-            return Address(_rename(base, names), offset, further)
-        case Vector(items):
-            return Vector(tuple(_rename(item, names) for item in items))
-        case Group(items):
-            return Group(tuple(_rename(item, names) for item in items))
-        case Pair(first, second):
-            return Pair(_rename(first, names), _rename(second, names))
-        case Not(item):
-            return Not(_rename(item, names))
-        case Part(item, selector):
-            return Part(_rename(item, names), selector)
-        case Negative(item):
-            return Negative(_rename(item, names))
-    return operand
-
-
-def _rename_instruction(item: Instruction, names: dict[str, str]) -> Instruction:
-    guard = item.guard and (_rename(item.guard[0], names), item.guard[1])
-    return replace(
-        item, operands=tuple(_rename(operand, names) for operand in item.operands), guard=guard
-    )

@@ -58,10 +58,10 @@ const explorer = {
     const rows = [
       ["bytes of A and B a step", count(m.step)],
       ["operations a step", count(m.operations)],
-      ["operations a byte", m.intensity.toFixed(1)],
+      ["operations per byte", m.intensity.toFixed(1)],
       ["outputs a thread", m.outputs >= 1 ? String(m.outputs) : m.outputs.toFixed(2)],
       ["shared memory a block", `${(m.shared / 1024).toFixed(1)} KiB`],
-      ["blocks a multiprocessor", m.blocks ? `${m.blocks} (${m.limit})` : "none"],
+      ["blocks per multiprocessor", m.blocks ? `${m.blocks} (${m.limit})` : "none"],
     ];
     rows.forEach(([name, value], i) => {
       body += svg.text(4, 20 + 30 * i, name, { anchor: "start", size: 13, fill: "var(--gl-muted)" });
@@ -89,7 +89,7 @@ const explorer = {
     else body += svg.rect(4, 236, wide, 26, STYLE.bad);
     const fits = m.blocks > 0;
     const finding = fits
-      ? `${m.intensity.toFixed(1)} operations a byte of global traffic, ${plural(m.blocks, "block")} a multiprocessor`
+      ? `${m.intensity.toFixed(1)} operations per byte of global traffic, ${plural(m.blocks, "block")} per multiprocessor`
       : `<span class="bad">Does not fit: ${(m.shared / 1024).toFixed(0)} KiB a block, at most ${(m.most / 1024).toFixed(0)} KiB</span>`;
     const note =
       m.outputs > 128

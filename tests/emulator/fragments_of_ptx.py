@@ -109,3 +109,46 @@ def pairs(a, b):
     """All pairs of two arrays' elements: two arrays."""
     x, y = np.meshgrid(a, b, indexing="ij")
     return x.reshape(-1), y.reshape(-1)
+
+
+def bits_of(kind):
+    return 8 * np.dtype(TYPES[kind]).itemsize
+
+
+def wrap(value, kind):
+    """A Python int as the type holds it."""
+    bits = bits_of(kind)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if kind[0] == "s" and value >> bits - 1 else value
+
+
+def binary(opcode, kind, reference, a, b, b_kind=None, result=None):
+    """Checks d = a op b with arrays, with either operand uniform, with both, and with affine addresses."""
+    result, b_kind = result or kind, b_kind or kind
+    x, y = pairs(a, b)
+    expected = np.array(
+        [wrap(reference(int(p), int(q)), result) for p, q in zip(x, y, strict=True)], TYPES[result]
+    )
+    code = f"{opcode} %d, %a, %b;"
+    got = run(code, {"%a": (kind, x), "%b": (b_kind, y)}, {"%d": result})
+    bad = np.flatnonzero(got != expected)
+    assert not bad.size, [(int(x[i]), int(y[i]), int(got[i]), int(expected[i])) for i in bad[:4]]
+    table = expected.reshape(len(a), len(b))
+    for at in (0, len(b) // 2, len(b) - 1):
+        got = run(code, {"%a": (kind, a), "%b": (b_kind, b[at])}, {"%d": result})
+        assert (got == table[:, at]).all(), (opcode, "uniform b", b[at])
+    for at in (0, len(a) // 2, len(a) - 1):
+        got = run(code, {"%a": (kind, a[at]), "%b": (b_kind, b)}, {"%d": result})
+        assert (got == table[at]).all(), (opcode, "uniform a", a[at])
+        got = run(code, {"%a": (kind, a[at]), "%b": (b_kind, b[at % len(b)])}, {"%d": result})
+        assert (got == table[at, at % len(b)]).all(), (opcode, "both uniform")
+
+
+def unary(opcode, kind, result, reference):
+    """Checks d = op a with an array, and with some of its values uniform."""
+    x = edges(kind, 20)
+    expected = np.array([wrap(reference(int(v)), result) for v in x], TYPES[result])
+    assert (run(f"{opcode} %d, %a;", {"%a": (kind, x)}, {"%d": result}) == expected).all()
+    for at in range(0, len(x), 5):
+        got = run(f"{opcode} %d, %a;", {"%a": (kind, x[at])}, {"%d": result})
+        assert (got == expected[at]).all()

@@ -104,7 +104,7 @@ def test_bars_and_roofline_state_their_values():
     assert [label for _, label in bars.legend] == ["handle", "pages"]
     roof = figures.roofline({"naive": (0.5, 1.2), "tiled": (16, 5.0)}, 3.35, {"FP32": 67})
     assert roof.facts["ridge"]["FP32"] == pytest.approx(20)
-    assert "naive: 0.5 operations a byte, 1.2 TFLOP/s" in roof.alt
+    assert "naive: 0.5 operations per byte, 1.2 TFLOP/s" in roof.alt
     for bad in ({}, {"a": -1.0}):
         with pytest.raises(ValueError):
             figures.bars(bad)

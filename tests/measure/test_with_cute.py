@@ -8,7 +8,7 @@ import pytest
 
 from emulator import Module
 from measure import with_cute
-from measure.with_triton import hash_of
+from measure.foreign import hash_of
 
 
 @pytest.mark.parametrize("arch", with_cute.ARCHITECTURES)

@@ -7,8 +7,8 @@ constexpr int STAGES = 2, TILE_BYTES = 64 * 32 * 4;
 
 extern "C" __global__ void mend_parity(const __grid_constant__ TensorMap X,
                                        float* y, int M, int K) {
-    __shared__ alignas(128) float stage[STAGES][64 * 32];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(128) float stage[STAGES][64 * 32];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned full = shared_address(barriers), empty = full + 8 * STAGES;
     const int thread = threadIdx.x, tiles = (K + 31) / 32;
     if (thread == 0) {

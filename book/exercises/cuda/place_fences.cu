@@ -8,8 +8,8 @@ constexpr int TILE_BYTES = 64 * 128;
 extern "C" __global__ void __launch_bounds__(128)
     place_fences(const __grid_constant__ TensorMap A,
                  const __grid_constant__ TensorMap B, float* C, int M, int N) {
-    __shared__ alignas(1024) unsigned char tiles[2 * TILE_BYTES];
-    __shared__ alignas(8) unsigned long long barrier[1];
+    __shared__ __align__(1024) unsigned char tiles[2 * TILE_BYTES];
+    __shared__ __align__(8) unsigned long long barrier[1];
     const unsigned a_tile = shared_address(tiles), b_tile = a_tile + TILE_BYTES;
     const unsigned landed = shared_address(barrier);
     const int row = blockIdx.y * 64, col = blockIdx.x * 64;

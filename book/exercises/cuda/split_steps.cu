@@ -9,8 +9,8 @@ extern "C" __global__ void __launch_bounds__(256)
     split_steps(const __grid_constant__ TensorMap A,
                 const __grid_constant__ TensorMap B, float* C, int M, int N,
                 int K) {
-    __shared__ alignas(1024) unsigned char tiles[4 * TILE_BYTES];
-    __shared__ alignas(8) unsigned long long barriers[2];
+    __shared__ __align__(1024) unsigned char tiles[4 * TILE_BYTES];
+    __shared__ __align__(8) unsigned long long barriers[2];
     const int group = threadIdx.x / 128, thread = threadIdx.x % 128;
     const unsigned a_tile = shared_address(tiles) + group * 2 * TILE_BYTES;
     const unsigned b_tile = a_tile + TILE_BYTES;

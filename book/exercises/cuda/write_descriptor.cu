@@ -25,8 +25,8 @@ extern "C" __global__ void __launch_bounds__(128)
     write_descriptor(const __grid_constant__ TensorMap A,
                      const __grid_constant__ TensorMap B, float* C, int M,
                      int N) {
-    __shared__ alignas(1024) unsigned char tiles[A_BYTES + 2 * PANEL_BYTES];
-    __shared__ alignas(8) unsigned long long barrier[1];
+    __shared__ __align__(1024) unsigned char tiles[A_BYTES + 2 * PANEL_BYTES];
+    __shared__ __align__(8) unsigned long long barrier[1];
     const unsigned a_tile = shared_address(tiles), b_tile = a_tile + A_BYTES;
     const unsigned landed = shared_address(barrier);
     const int row = blockIdx.y * 64, col = blockIdx.x * 128;

@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_unfenced(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, half* __restrict__ C,
                   int M) {
     extern __shared__ __align__(1024) unsigned char shared[];
-    __shared__ alignas(8) unsigned long long barriers[2 * STAGES];
+    __shared__ __align__(8) unsigned long long barriers[2 * STAGES];
     const unsigned tiles = shared_address(shared), full = shared_address(barriers), empty = full + STAGES * 8;
     const int row = blockIdx.y * BM, col = blockIdx.x * BN, thread = threadIdx.x;
     if (thread == 0) {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from book.exercises.cases import POISON_BITS, poisoned, product, unwritten
-from book.exercises.diagnose import findings, where
+from book.exercises.diagnose import explained, findings, where
 
 
 @pytest.fixture
@@ -39,7 +39,6 @@ def test_poison_is_a_nan_that_only_an_untouched_element_holds():
         (lambda A, B: A.reshape(40, 32).T @ B, "A is read transposed"),
         (lambda A, B: (A @ B)[np.arange(32) ^ 8], "Rows 8-15"),
         (lambda A, B: (A @ B)[np.arange(32) ^ 1], "holds what belongs in row"),
-        (lambda A, B: 0 * A @ B, "Every element is 0"),
         (lambda A, B: A @ B + 1, "too large by 1: does the sum begin with 0?"),
         (lambda A, B: 5 * A @ B, "Every element is 5 times what it must be"),
         (lambda A, B: np.nan * A @ B, "NaN"),
@@ -47,6 +46,11 @@ def test_poison_is_a_nan_that_only_an_untouched_element_holds():
 )
 def test_mistakes_are_told_apart(case, change, words):
     assert words in said_of(case, change(case.product.A, case.product.B))
+
+
+def test_zeros_have_no_cause(case):
+    told = findings(case, np.zeros_like(case.expected, np.float32))
+    assert told == ["Every element is 0: nothing was added up there."] and not explained(told)
 
 
 def test_what_was_never_written_is_said_first(case):

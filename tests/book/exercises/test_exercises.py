@@ -284,7 +284,7 @@ WRONG_ANSWERS = {
         (lambda lane, half: (lane // 4 + half // 4 * 8, 2 * (lane % 4) + half % 2 + half // 2 % 2 * 8), "Registers 1 and 2"),
         (lambda lane, half: (lane // 4, 2 * (lane % 4) + half % 2), "Only the first register"),
         (lambda lane, half: (lane // 4 + half // 2 % 2 * 8, lane % 4 + half % 2 + half // 4 * 8), "Lanes hold pairs"),
-        (lambda lane, half: (lane, half), "the first that is not"),
+        (lambda lane, half: (lane, half), "register 1 begins eight rows below register 0"),
         (lambda lane, half: lane / 0, "ZeroDivisionError"),
     ],
     "swizzle_parameters": [

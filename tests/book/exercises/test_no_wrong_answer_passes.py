@@ -118,7 +118,7 @@ OTHERWISE = {
     ),
     ("place_barriers", "the sizes of one launch"): (
         NAIVE.format(name="place_barriers", body="int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x; M = 16; N = 16; K = 32; " + ONE_OUTPUT),
-        "wrong at",
+        "32 stands in line 2: must that be K",
     ),
 }  # fmt: skip
 

@@ -36,7 +36,7 @@ SUBSTITUTES = {
     "WAIT = 12000": "WAIT = 1",
     "#include <cstdint>": "using uint16_t = unsigned short; using uint32_t = unsigned; "
     "using uint64_t = unsigned long long;",
-    "#include <cuda.h>": "struct alignas(128) CUtensorMap { unsigned char opaque[128]; };",
+    "#include <cuda.h>": "struct __align__(128) CUtensorMap { unsigned char opaque[128]; };",
     # an array begins at a whole line here, so its offset travels in the upper bits of `repeat`
     '"l"(global)': '"l"(global + (repeat >> 8))',
     "i < repeat": "i < (repeat & 255)",

@@ -117,12 +117,12 @@ __device__ void wait(unsigned barrier, unsigned parity) {
 }
 #define SYNC() asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory")
 #define INIT(b, n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1; fence.mbarrier_init.release.cluster;" :: "r"(b), "r"(n))
-struct alignas(128) Map { unsigned char opaque[128]; };
+struct __align__(128) Map { unsigned char opaque[128]; };
 
 extern "C" __global__ void async_stores(int* out) {
-    __shared__ alignas(16) int inbox[4 * 64];
+    __shared__ __align__(16) int inbox[4 * 64];
     __shared__ int sum[64];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier), t = threadIdx.x, next = rank() ^ 1;
     sum[t] = t;
     if (t == 0) { INIT(full, 1); asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1536;" :: "r"(full)); }
@@ -140,8 +140,8 @@ extern "C" __global__ void async_stores(int* out) {
     SYNC();
 }
 extern "C" __global__ void multicast(const __grid_constant__ Map map_, float* out, int mask) {
-    __shared__ alignas(128) float tile[4][8][32];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(128) float tile[4][8][32];
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier);
     if (threadIdx.x == 0) {
         INIT(full, 1);
@@ -157,8 +157,8 @@ extern "C" __global__ void multicast(const __grid_constant__ Map map_, float* ou
     SYNC();
 }
 extern "C" __global__ void copies_between_blocks(const int* in, int* out) {
-    __shared__ alignas(16) int mine[64], theirs[64];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(16) int mine[64], theirs[64];
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier), t = threadIdx.x, next = rank() ^ 1;
     if (t == 0) { INIT(full, 1); asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" :: "r"(full)); }
     mine[t] = in[blockIdx.x * 64 + t];
@@ -184,7 +184,7 @@ extern "C" __global__ void copies_between_blocks(const int* in, int* out) {
 }
 extern "C" __global__ void remote_arrivals(int* out) {
     __shared__ int value;
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier), t = threadIdx.x;
     if (t == 0) INIT(full, 32 * 4);
     SYNC();

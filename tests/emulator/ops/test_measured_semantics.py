@@ -1,6 +1,6 @@
 """What PTX leaves open or is easily mistaken: the emulator does what the rules say that an H200 obeys.
 
-`tests/data/probes/semantics.py` has the PTX, the operands and the rules; no recorded result breaks one.
+`tests/data/probes/semantics.py` has the PTX and the operands, `semantic_rules.py` the rules; no recorded result breaks one.
 """
 
 import importlib.util

@@ -13,7 +13,7 @@ swizzles = pytest.importorskip("tensor_layouts")
 XOR = {32: swizzles.Swizzle(1, 4, 3), 64: swizzles.Swizzle(2, 4, 3), 128: swizzles.Swizzle(3, 4, 3)}
 
 HEAD = r"""
-struct alignas(128) Map { unsigned char opaque[128]; };
+struct __align__(128) Map { unsigned char opaque[128]; };
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 __device__ void wait(unsigned barrier, unsigned parity) {
     unsigned done = 0;
@@ -40,7 +40,7 @@ def kernels():
         text += f"""
 extern "C" __global__ void load{rank}(const __grid_constant__ Map map, Coordinates c, int bytes, uint4* out, int at) {{
     extern __shared__ __align__(1024) uint4 tile[];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier);
     const int lines = (bytes + 127) / 128 * 8;  // a swizzle moves pieces within lines of 128 bytes
     for (int i = threadIdx.x; i < lines; i += blockDim.x) tile[i + at / 16] = make_uint4(0, 0, 0, 0);
@@ -229,8 +229,8 @@ ONE_WAITS = (
     HEAD
     + r"""
 extern "C" __global__ void one_waits(const int* in, int* out) {
-    __shared__ alignas(16) int tile[32];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(16) int tile[32];
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier);
     tile[threadIdx.x] = -1;
     if (threadIdx.x == 0) {
@@ -320,7 +320,7 @@ PLAIN = (
     + r"""
 extern "C" __global__ void there_and_back(const uint4* in, uint4* out, int bytes, int masked) {
     extern __shared__ __align__(128) uint4 tile[];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier), at = shared_address(tile);
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(full));
@@ -392,7 +392,7 @@ def test_reductions_into_global_memory():
     for kind, _, op in cases:
         text += f"""
 extern "C" __global__ void {op.replace(".", "_")}_{kind}(const uint4* in, uint4* out) {{
-    __shared__ alignas(128) uint4 tile[32];
+    __shared__ __align__(128) uint4 tile[32];
     tile[threadIdx.x] = in[threadIdx.x];
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();

@@ -12,7 +12,7 @@ import emulator
 from emulator import TensorMap
 
 HEAD = r"""
-struct alignas(128) Map { unsigned char opaque[128]; };
+struct __align__(128) Map { unsigned char opaque[128]; };
 __device__ __forceinline__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 #define INIT(b, n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n) : "memory")
 #define INIT_FENCE() asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory")
@@ -53,7 +53,7 @@ PIPELINE = (
 extern "C" __global__ void __launch_bounds__(256) pipeline(const __grid_constant__ Map A, const __grid_constant__ Map B,
                                                            const __grid_constant__ Map C, int steps) {
     extern __shared__ __align__(1024) unsigned char tiles[];
-    __shared__ alignas(8) unsigned long long barriers[4];
+    __shared__ __align__(8) unsigned long long barriers[4];
     const unsigned full = shared_address(barriers), empty = full + 16, stages = shared_address(tiles);
     const unsigned out = stages + 2 * 10240;
     const int thread = threadIdx.x % 128;
@@ -322,7 +322,7 @@ __device__ unsigned mapped(unsigned a, unsigned r) {
 #define ARRIVE_AT(b) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(b) : "memory")
 extern "C" __global__ void exchange(int* out) {
     __shared__ int box[32];
-    __shared__ alignas(8) unsigned long long barrier;
+    __shared__ __align__(8) unsigned long long barrier;
     const unsigned full = shared_address(&barrier), t = threadIdx.x;
     box[t] = -1;
     if (t == 0) { INIT(full, 32); INIT_FENCE(); }

@@ -114,10 +114,10 @@ LIBCUXX = r"""
 #include <cuda/ptx>
 namespace ptx = cuda::ptx;
 using barrier = cuda::barrier<cuda::thread_scope_block>;
-struct alignas(64) Map { unsigned char opaque[128]; };
+struct __align__(64) Map { unsigned char opaque[128]; };
 
 extern "C" __global__ void add_one(const __grid_constant__ Map map, int x, int y) {
-    __shared__ alignas(128) int tile[8][64];
+    __shared__ __align__(128) int tile[8][64];
     #pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ barrier bar;
     if (threadIdx.x == 0) {
@@ -146,7 +146,7 @@ extern "C" __global__ void add_one(const __grid_constant__ Map map, int x, int y
     }
 }
 extern "C" __global__ void copy(const int* in, int* out) {
-    __shared__ alignas(16) int tile[1024];
+    __shared__ __align__(16) int tile[1024];
     #pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ barrier bar;
     if (threadIdx.x == 0) init(&bar, blockDim.x);
