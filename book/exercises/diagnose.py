@@ -120,6 +120,8 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first
         return [*said, kind]
     if how := _changed_on_the_way(case, got, bad):
         return [*said, f"{_first_up(where(bad))} {how}"]
+    if short := _too_few_digits(case, got, bad | missing):
+        return [*said, short]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
@@ -285,6 +287,20 @@ def _scattered(case: Case, got, missing) -> str | None:
     return (
         f"{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the one "
         "that it was formed for. Compare the rows and columns that are read with those that are stored to."
+    )
+
+
+def _too_few_digits(case: Case, got, bad) -> str | None:
+    """Where all values are nearly right: how many bits of them are."""
+    if not case.tolerance or not np.isfinite(got.astype(float)).all():
+        return None
+    off = float((np.abs(got.astype(float) - case.expected) / np.maximum(case.scale, 1e-30)).max())
+    if not 2.0**-19 < off < 2.0**-9:
+        return None
+    return (
+        f"{_first_up(where(bad))} {NOT_EXPLAINED}, and nearly right: they agree to {int(-np.log2(off))} bits, where "
+        f"{int(-np.log2(case.tolerance))} are wanted. So something on the way is too short (a half keeps 11 bits, tf32 too), is "
+        "rounded before all is added up, or small terms are missing or wrong."
     )
 
 

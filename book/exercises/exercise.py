@@ -148,14 +148,14 @@ class Exercise:
     def skeleton(self) -> str:
         """What the reader is given: CUDA, or the Python cell."""
         return (
-            _version(self.path.read_text(encoding="utf-8"), GIVEN) if self.is_kernel else self.given
+            version(self.path.read_text(encoding="utf-8"), GIVEN) if self.is_kernel else self.given
         )
 
     @property
     def solution(self) -> str:
         """One right answer, of the same kind."""
         return (
-            _version(self.path.read_text(encoding="utf-8"), ANSWER)
+            version(self.path.read_text(encoding="utf-8"), ANSWER)
             if self.is_kernel
             else self.answer
         )
@@ -166,7 +166,7 @@ class Exercise:
         return FOLDER / "cuda" / f"{self.name}.cu"
 
 
-def _version(text: str, wanted: str) -> str:
+def version(text: str, wanted: str) -> str:
     """The lines of one version, the `#ifdef SOLUTION` lines themselves left out."""
     marks = {"#ifdef SOLUTION": ANSWER, "#else": GIVEN, "#endif": BOTH}
     reading, lines = BOTH, []

@@ -130,6 +130,13 @@ def explain_error(
             "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some "
             "take."
         )
+    if "of a wmma access differs between" in str(error):
+        headline = "lanes of one warp that disagree"
+        why = (
+            "All 32 lanes have to give load_matrix_sync and store_matrix_sync the same pointer, that of the first element of the "
+            "tile, and the same stride. Which elements each lane takes is the fragment's affair. So threadIdx.x may stand there "
+            "only as threadIdx.x / 32, the number of the warp."
+        )
     if _lanes_apart(getattr(error, "waiting", [])):
         why = (
             "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "

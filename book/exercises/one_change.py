@@ -308,12 +308,9 @@ def _as_answered(source: str, tokens, answer, low: int = 0, high: int | None = N
     """Where a right answer reads differently: its words there, each place for itself. low, high: of these words only."""
     mine, theirs = [t.text for t in tokens[low:high]], [t.text for t in answer]
     places = [
-        (op[1] + low, op[2] + low, op[3], op[4])
-        for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()
-        if op[0] != "equal"
-        and op[2] - op[1] <= 8
-        and op[4] - op[3] <= 12
-        and _brackets(mine[op[1] : op[2]]) == _brackets(theirs[op[3] : op[4]])
+        (op[0] + low, op[1] + low, *op[2:])
+        for op in _balanced(mine, theirs)
+        if op[1] - op[0] <= 10 and op[3] - op[2] <= 12
     ]
     for first, last, start, end in sorted(places, key=lambda p: p[1] - p[0] + p[3] - p[2]):
         new = " ".join(theirs[start:end])
@@ -327,6 +324,20 @@ def _as_answered(source: str, tokens, answer, low: int = 0, high: int | None = N
             yield Change(_replaced(source, tokens, first, last, ""), where)
         else:
             yield _swap(source, tokens, first, last, new)
+
+
+def _balanced(mine, theirs) -> Iterator[tuple[int, int, int, int]]:
+    """Where two lists of words differ, each place taken so far that it opens as many brackets as it closes in both."""
+    rows = [
+        op for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()
+    ]
+    for at, (kind, low, _, start, _) in enumerate(rows):
+        if kind == "equal":
+            continue
+        for _, _, high, _, end in rows[at : at + 5 : 2]:
+            if _brackets(mine[low:high]) == _brackets(theirs[start:end]):
+                yield low, high, start, end
+                break
 
 
 def _lines_as_answered(source: str, tokens, own, answer: str, given: str) -> Iterator[Change]:
@@ -388,7 +399,7 @@ def _integers(source: str, mine) -> list[str]:
     """What an index may be made of in these lines: whole numbers that have names in their functions, or are constants."""
     plain = _TOKEN.sub(lambda m: "\n" * m[0].count("\n") if m[0][:2] in ("//", "/*") else m[0], source)
     here = "\n".join(
-        text for first, last, text in _functions(plain) if any(first <= n <= last for n in mine)
+        text for first, last, text in functions(plain) if any(first <= n <= last for n in mine)
     )
     names = re.findall(r"\bconstexpr\s+int\s+(\w+)", plain)
     for part in re.findall(r"\b(?:int|unsigned|size_t|auto)\s+([^;{}]*)", here):
@@ -411,7 +422,7 @@ def _integers(source: str, mine) -> list[str]:
     ]  # fmt: skip
 
 
-def _functions(plain: str) -> list[tuple[int, int, str]]:
+def functions(plain: str) -> list[tuple[int, int, str]]:
     """(first line, last line, text) of what ends with each closing bracket that is inside of none."""
     found, depth, start, line, first = [], 0, 0, 1, 1
     for at, letter in enumerate(plain):
