@@ -290,7 +290,8 @@ def _alone(text: str, name: str) -> str:
     for other in KERNELS:
         for _, _, body in functions(text):
             if other.name != name and f"{other.name}(" in body:
-                text = text.replace(body, "\n" * body.count("\n"))
+                own = body[body.index("__global__") :]
+                text = text.replace(own, "\n" * own.count("\n"))
     return text
 
 

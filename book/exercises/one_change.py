@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import chain, islice, repeat, zip_longest
 from textwrap import shorten
 
 import numpy as np
@@ -29,8 +29,8 @@ from .exercise import Case
 from .explain import STOPPED
 from .patience import time_limit
 
-SECONDS = 20  # of the processor, for all that is tried
-AT_ONCE = 48  # variants in one compile
+SECONDS = 10  # of the processor, for all that is tried
+AT_ONCE = 10, 20, 48  # variants in the first compiles, and in each that follows
 MOST = 2400  # variants
 ONE_LAUNCH = 2  # seconds of the processor
 MOST_INSTRUCTIONS = 1 << 20  # of the warps of a launch
@@ -44,10 +44,57 @@ _TOKEN = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyzw])?\Z")
 _NUMBER = re.compile(r"\d+\Z")
 _PRELUDE = re.compile(r"^[ \t]*#.*(?:\\\n.*)*$", re.MULTILINE)
+_CONSTANT = re.compile(r"(?:#\s*define|constexpr int)\s+(\w+)[ =]+(\d+)")
 _KEYWORDS = frozenset(
-    "for if else while do return const constexpr int float half unsigned auto void bool true false static struct template "
-    "typename using namespace sizeof reinterpret_cast static_cast break continue switch case default __shared__ __global__ "
-    "__device__ __restrict__ __align__ extern volatile long short char double min max".split()
+    [
+        "for",
+        "if",
+        "else",
+        "while",
+        "do",
+        "return",
+        "const",
+        "constexpr",
+        "int",
+        "float",
+        "half",
+        "unsigned",
+        "auto",
+        "void",
+        "bool",
+        "true",
+        "false",
+        "static",
+        "struct",
+        "template",
+        "typename",
+        "using",
+        "namespace",
+        "sizeof",
+        "reinterpret_cast",
+        "static_cast",
+        "break",
+        "continue",
+        "switch",
+        "case",
+        "default",
+        "__shared__",
+        "__global__",
+        "__device__",
+        "__restrict__",
+        "__align__",
+        "extern",
+        "volatile",
+        "long",
+        "short",
+        "char",
+        "double",
+        "min",
+        "max",
+    ]
+)
+_STATEMENT = frozenset(
+    ["for", "if", "else", "while", "do", "return", ";", "{", "}", "const", "auto", "float"]
 )
 _OTHERS = {
     "<": ("<=", ">"), "<=": ("<",), ">": (">=", "<"), ">=": (">",), "==": ("!=",), "!=": ("==",), "+": ("-", "*"),
@@ -112,7 +159,8 @@ def smallest_change(
     seen: set[str] = set()
     block = _one_block(cases[0], output)
     changes = islice(_distinct(_changes(source, given, answer, suspected), source), MOST)
-    while some := list(islice(changes, AT_ONCE)):
+    sizes = chain(AT_ONCE, repeat(AT_ONCE[-1]))
+    while some := list(islice(changes, next(sizes))):
         for change, module, name, text in _compiled(nvrtc, source, some, entry, arch):
             if text in seen:
                 continue
@@ -151,7 +199,12 @@ def _right(module, name: str, case: Case, right, block: tuple | None) -> bool:
 def _one_block(case: Case, output) -> tuple:
     """The first block whose part of the output is wrong, and that part; all blocks where it is not plain which is whose."""
     everything = None, slice(None)
-    if output is None or case.product is None or len(case.grid) != 2 or output.shape != case.expected.shape:
+    if (
+        output is None
+        or case.product is None
+        or len(case.grid) != 2
+        or output.shape != case.expected.shape
+    ):
         return everything
     (M, N), (across, down) = output.shape, case.grid
     if M % down or N % across or across * down == 1:
@@ -172,7 +225,12 @@ def _compiled(nvrtc, source: str, changes: Sequence[Change], entry: str, arch) -
             + [_in_namespace(c.source, entry, number) for number, c in left.items()]
         )
         folders = include_folders((nvrtc.major, nvrtc.minor))
-        flags = [f"-arch=compute_{arch}", "-std=c++17", "-w", *(f"-I{folder}" for folder in folders)]
+        flags = [
+            f"-arch=compute_{arch}",
+            "-std=c++17",
+            "-w",
+            *(f"-I{folder}" for folder in folders),
+        ]
         try:
             done = nvrtc.compile(text, "variants.cu", local_headers(text), flags)
         except Exception:  # a binding that knows no virtual architecture
@@ -209,7 +267,9 @@ def _bodies(ptx: str) -> dict[str, str]:
     for part in ptx.split(".entry ")[1:]:
         name = re.match(r"[\w$]+", part)[0]
         part = re.sub(r"\$L__BB\d+_", "$L_", part.split("\n}")[0])
-        part = re.sub(r"_ZN?\w*?v\d+_?\w*|\w+_v\d+_\w*", lambda m: re.sub(r"\d*v\d+_?", "", m[0]), part)
+        part = re.sub(
+            r"_ZN?\w*?v\d+_?\w*|\w+_v\d+_\w*", lambda m: re.sub(r"\d*v\d+_?", "", m[0]), part
+        )
         found[name] = re.sub(r"__cuda_local_var_\d+\w*|\$\d+|__local_depot\d+", "", part)
     return found
 
@@ -304,23 +364,32 @@ def _swap(source: str, tokens, first: int, last: int, text: str) -> Change:
     )
 
 
-def _as_answered(source: str, tokens, answer, low: int = 0, high: int | None = None) -> Iterator[Change]:
+def _as_answered(
+    source: str, tokens, answer, low: int = 0, high: int | None = None
+) -> Iterator[Change]:
     """Where a right answer reads differently: its words there, each place for itself. low, high: of these words only."""
     mine, theirs = [t.text for t in tokens[low:high]], [t.text for t in answer]
+    same = [set(pair) for pair in _CONSTANT.findall(source)]
     places = [
         (op[0] + low, op[1] + low, *op[2:])
         for op in _balanced(mine, theirs)
-        if op[1] - op[0] <= 10 and op[3] - op[2] <= 12
+        if op[1] - op[0] <= 10
+        and op[3] - op[2] <= 12
+        and not _STATEMENT.intersection(mine[op[0] : op[1]] + theirs[op[2] : op[3]])
     ]
     for first, last, start, end in sorted(places, key=lambda p: p[1] - p[0] + p[3] - p[2]):
         new = " ".join(theirs[start:end])
+        if last - first == 1 and {tokens[first].text, new} in same:
+            continue
         if first == last:
             if not 0 < first < len(tokens):
                 continue
             where = f"line {tokens[first - 1].line}: with `{_short(new)}` after `{tokens[first - 1].text}`"
             yield Change(_replaced(source, tokens, first, first, new), where)
         elif start == end:
-            where = f"line {tokens[first].line}: without `{_short(_text(source, tokens, first, last))}`"
+            where = (
+                f"line {tokens[first].line}: without `{_short(_text(source, tokens, first, last))}`"
+            )
             yield Change(_replaced(source, tokens, first, last, ""), where)
         else:
             yield _swap(source, tokens, first, last, new)
@@ -328,9 +397,7 @@ def _as_answered(source: str, tokens, answer, low: int = 0, high: int | None = N
 
 def _balanced(mine, theirs) -> Iterator[tuple[int, int, int, int]]:
     """Where two lists of words differ, each place taken so far that it opens as many brackets as it closes in both."""
-    rows = [
-        op for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()
-    ]
+    rows = [op for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()]
     for at, (kind, low, _, start, _) in enumerate(rows):
         if kind == "equal":
             continue
@@ -348,9 +415,7 @@ def _lines_as_answered(source: str, tokens, own, answer: str, given: str) -> Ite
         places = [i for i in own if tokens[i].line == line]
         text = _text(source, tokens, places[0], places[-1] + 1)
         for other in difflib.get_close_matches(text, wanted, 2, 0.5):
-            yield from _as_answered(
-                source, tokens, tokens_of(other), places[0], places[-1] + 1
-            )
+            yield from _as_answered(source, tokens, tokens_of(other), places[0], places[-1] + 1)
 
 
 def _like_a_neighbour(source: str, tokens, own) -> Iterator[Change]:
@@ -397,7 +462,9 @@ def _brackets(words) -> list[int]:
 
 def _integers(source: str, mine) -> list[str]:
     """What an index may be made of in these lines: whole numbers that have names in their functions, or are constants."""
-    plain = _TOKEN.sub(lambda m: "\n" * m[0].count("\n") if m[0][:2] in ("//", "/*") else m[0], source)
+    plain = _TOKEN.sub(
+        lambda m: "\n" * m[0].count("\n") if m[0][:2] in ("//", "/*") else m[0], source
+    )
     here = "\n".join(
         text for first, last, text in functions(plain) if any(first <= n <= last for n in mine)
     )
@@ -412,7 +479,11 @@ def _integers(source: str, mine) -> list[str]:
                 start = False
             if depth < 0:
                 break
-            start = start and not word.strip() or (word == "," and not depth) or (start and word == " ")
+            start = (
+                (start and not word.strip())
+                or (word == "," and not depth)
+                or (start and word == " ")
+            )
     names += re.findall(r"\b(?:int|unsigned)\s+(\w+)\s*[,)]", here)
     calls = set(re.findall(r"\b(\w+)\s*\(", here))
     special = re.findall(r"\b(?:thread|block)Idx\.[xyz]", here)
@@ -459,12 +530,23 @@ def _kin(one: str, other: str) -> bool:
     if len(one) <= 2 and len(other) <= 2:
         return one[1:] == other[1:]
     if "_" in one or "_" in other:
-        return one.split("_")[0] == other.split("_")[0] or one.split("_")[-1] == other.split("_")[-1]
+        return (
+            one.split("_")[0] == other.split("_")[0] or one.split("_")[-1] == other.split("_")[-1]
+        )
     return one[1:] == other[1:]
 
 
 def _declares(tokens, i: int) -> bool:
-    return i > 0 and tokens[i - 1].text in ("int", "float", "unsigned", "half", "auto", "float4", "float*", "*&")
+    return i > 0 and tokens[i - 1].text in (
+        "int",
+        "float",
+        "unsigned",
+        "half",
+        "auto",
+        "float4",
+        "float*",
+        "*&",
+    )
 
 
 def _other_operators(source: str, tokens, own) -> Iterator[Change]:
@@ -509,12 +591,15 @@ def _operand(tokens, i: int) -> int:
 def _without(source: str, tokens, own) -> Iterator[Change]:
     """Without `+ x`, `* x` and the like, and without `x *`."""
     for i in own:
-        if tokens[i].text in ("+", "-", "*", "/", "%", "^", "&", "&&", "||") and i + 1 < len(tokens):
+        if tokens[i].text in ("+", "-", "*", "/", "%", "^", "&", "&&", "||") and i + 1 < len(
+            tokens
+        ):
             end = _operand(tokens, i + 1)
             if end > i + 1 and end - i < 16:
                 gone = _short(_text(source, tokens, i, end))
                 yield Change(
-                    _replaced(source, tokens, i, end, ""), f"line {tokens[i].line}: without `{gone}`"
+                    _replaced(source, tokens, i, end, ""),
+                    f"line {tokens[i].line}: without `{gone}`",
                 )
             if i and (_WORD.match(tokens[i - 1].text) or _NUMBER.match(tokens[i - 1].text)):
                 gone = _short(_text(source, tokens, i - 1, i + 1))
@@ -536,7 +621,10 @@ def _turned(source: str, tokens, own) -> Iterator[Change]:
             end = _operand_close(tokens, middle + 1)
             if end is None:
                 continue
-            one, two = _text(source, tokens, i, middle + 1), _text(source, tokens, middle + 1, end + 1)
+            one, two = (
+                _text(source, tokens, i, middle + 1),
+                _text(source, tokens, middle + 1, end + 1),
+            )
             yield _swap(source, tokens, i, end + 1, two + one)
             continue
         first = _before(tokens, i)
@@ -633,7 +721,9 @@ def _operators_everywhere(source: str, tokens, own) -> Iterator[Change]:
 
 def _renamed(source: str, tokens, own, names: dict, lines, least: int) -> str | None:
     places = [
-        i for i in own if tokens[i].text in names and tokens[i].line in lines and not _declares(tokens, i)
+        i
+        for i in own
+        if tokens[i].text in names and tokens[i].line in lines and not _declares(tokens, i)
     ]
     if len(places) < least:
         return None
@@ -659,14 +749,19 @@ def _without_statement(source: str, tokens, own, mine) -> Iterator[Change]:
         if depth < 0 or first == end or first not in owned:
             continue
         text = _text(source, tokens, first, end + 1)
-        if not re.match(r"(?:const|int|float|half|auto|unsigned|wmma::fragment|__shared__|return|double)\b", text):
+        if not re.match(
+            r"(?:const|int|float|half|auto|unsigned|wmma::fragment|__shared__|return|double)\b",
+            text,
+        ):
             yield Change(
                 _replaced(source, tokens, first, end + 1, ";"),
                 f"line {tokens[first].line}: without `{_short(text)}`",
             )
     lines = source.splitlines()
     for n in sorted(mine):
-        if n + 1 in mine and any(lines[m].split("//")[0].rstrip().endswith(";") for m in (n - 1, n)):
+        if n + 1 in mine and any(
+            lines[m].split("//")[0].rstrip().endswith(";") for m in (n - 1, n)
+        ):
             rest = [*lines[: n - 1], lines[n], lines[n - 1], *lines[n + 1 :]]
             yield Change("\n".join(rest), f"with lines {n} and {n + 1} the other way round")
 
@@ -677,7 +772,12 @@ def _exchanged(source: str, tokens, own, integers) -> Iterator[Change]:
         one = tokens[i].text
         for j in own[at + 1 : at + 24]:
             other = tokens[j].text
-            if one == other or tokens[j].line - tokens[i].line > 1 or _declares(tokens, i) or _declares(tokens, j):
+            if (
+                one == other
+                or tokens[j].line - tokens[i].line > 1
+                or _declares(tokens, i)
+                or _declares(tokens, j)
+            ):
                 continue
             alike = (
                 (one in integers and other in integers)
@@ -704,7 +804,9 @@ def _other_terms(source: str, tokens, own, integers) -> Iterator[Change]:
                     _replaced(source, tokens, i, i + 1, ""),
                     f"line {tokens[i].line}: without the call of `{tokens[i].text}` around `{_short(_text(source, tokens, i + 1, end + 1))}`",
                 )
-        if tokens[i - 1].text in ("(", "[", "+", "=", ",") and (_WORD.match(tokens[i].text) or tokens[i].text == "("):
+        if tokens[i - 1].text in ("(", "[", "+", "=", ",") and (
+            _WORD.match(tokens[i].text) or tokens[i].text == "("
+        ):
             end = _operand(tokens, i)
             while end < len(tokens) and tokens[end].text in ("*", "/", "%"):
                 end = _operand(tokens, end + 1)

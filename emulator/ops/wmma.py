@@ -211,7 +211,9 @@ def _in_words(m, stride, per: int, ins) -> int:
         m.fail(ExecutionError, "the stride of a wmma access differs between threads", ins)
     words, rest = divmod(int(lanes[0]), per)
     if rest:
-        m.fail(ExecutionError, f"the stride of this wmma access is a multiple of {per} elements", ins)
+        m.fail(
+            ExecutionError, f"the stride of this wmma access is a multiple of {per} elements", ins
+        )
     return words
 
 
