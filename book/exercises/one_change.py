@@ -46,60 +46,16 @@ _NUMBER = re.compile(r"\d+\Z")
 _PRELUDE = re.compile(r"^[ \t]*#.*(?:\\\n.*)*$", re.MULTILINE)
 _CONSTANT = re.compile(r"(?:#\s*define|constexpr int)\s+(\w+)[ =]+(\d+)")
 _KEYWORDS = frozenset(
-    [
-        "for",
-        "if",
-        "else",
-        "while",
-        "do",
-        "return",
-        "const",
-        "constexpr",
-        "int",
-        "float",
-        "half",
-        "unsigned",
-        "auto",
-        "void",
-        "bool",
-        "true",
-        "false",
-        "static",
-        "struct",
-        "template",
-        "typename",
-        "using",
-        "namespace",
-        "sizeof",
-        "reinterpret_cast",
-        "static_cast",
-        "break",
-        "continue",
-        "switch",
-        "case",
-        "default",
-        "__shared__",
-        "__global__",
-        "__device__",
-        "__restrict__",
-        "__align__",
-        "extern",
-        "volatile",
-        "long",
-        "short",
-        "char",
-        "double",
-        "min",
-        "max",
-    ]
+    "for if else while do return const constexpr int float half unsigned auto void bool true false static struct "  # noqa: SIM905
+    "template typename using namespace sizeof reinterpret_cast static_cast break continue switch case default extern "
+    "__shared__ __global__ __device__ __restrict__ __align__ volatile long short char double min max".split()
 )
-_STATEMENT = frozenset(
-    ["for", "if", "else", "while", "do", "return", ";", "{", "}", "const", "auto", "float"]
-)
+_STATEMENT = frozenset("for if else while do return ; { } const auto float".split())  # noqa: SIM905
 _OTHERS = {
     "<": ("<=", ">"), "<=": ("<",), ">": (">=", "<"), ">=": (">",), "==": ("!=",), "!=": ("==",), "+": ("-", "*"),
-    "-": ("+",), "*": ("+", "/"), "/": ("%", "*"), "%": ("/",), "&&": ("||",), "||": ("&&",), "=": ("+=",), "+=": ("=", "-="),
-    "-=": ("+=",), "min": ("max",), "max": ("min",), "fminf": ("fmaxf",), "fmaxf": ("fminf",), "^": ("+", "&"), "&": ("^", "|"), "|": ("^", "&"), "<<": (">>",), ">>": ("<<",), "++": ("--",), "--": ("++",),
+    "-": ("+",), "*": ("+", "/"), "/": ("%", "*"), "%": ("/",), "&&": ("||",), "||": ("&&",), "=": ("+=",),
+    "+=": ("=", "-="), "-=": ("+=",), "^": ("+", "&"), "&": ("^", "|"), "|": ("^", "&"), "<<": (">>",), ">>": ("<<",),
+    "++": ("--",), "--": ("++",), "min": ("max",), "max": ("min",), "fminf": ("fmaxf",), "fmaxf": ("fminf",),
 }  # fmt: skip
 
 
@@ -149,7 +105,8 @@ def smallest_change(
 ) -> str | None:
     """One sentence on the change that makes this kernel right at all these cases, the first of which it gets wrong.
 
-    output: what it gave at the first case, where it gave any. suspected: lines to begin with. given, answer: what the reader was given, and a right answer. right(case, output, trace): whether a launch is right.
+    given, answer: what the reader was given, and a right answer. output: what the kernel gave at the first case, where it
+    gave any. suspected: lines to begin with. right(case, output, trace): whether a launch is right.
     """
     try:
         nvrtc = compiler()
@@ -397,7 +354,7 @@ def _as_answered(
 
 def _balanced(mine, theirs) -> Iterator[tuple[int, int, int, int]]:
     """Where two lists of words differ, each place taken so far that it opens as many brackets as it closes in both."""
-    rows = [op for op in difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes()]
+    rows = list(difflib.SequenceMatcher(None, mine, theirs, False).get_opcodes())
     for at, (kind, low, _, start, _) in enumerate(rows):
         if kind == "equal":
             continue
@@ -672,11 +629,10 @@ def _everywhere(source: str, tokens, own, integers) -> Iterator[Change]:
     yield from _operators_everywhere(source, tokens, own)
     for one in dict.fromkeys(tokens[i].text for i in own):
         for other in dict.fromkeys(tokens[i].text for i in own):
-            if one < other and "." in one and "." in other and _kin(one, other):
-                if found := _renamed(source, tokens, own, {one: other, other: one}, lines, 2):
-                    yield Change(
-                        found, f"with `{one}` and `{other}` the other way round in your lines"
-                    )
+            if not (one < other and "." in one and "." in other and _kin(one, other)):
+                continue
+            if found := _renamed(source, tokens, own, {one: other, other: one}, lines, 2):
+                yield Change(found, f"with `{one}` and `{other}` the other way round in your lines")
     for one in used:
         for other in integers:
             if one == other:
@@ -800,9 +756,10 @@ def _other_terms(source: str, tokens, own, integers) -> Iterator[Change]:
         if i + 1 < len(tokens) and _WORD.match(tokens[i].text) and tokens[i + 1].text == "(":
             end = _operand_close(tokens, i + 1)
             if end is not None and tokens[i].text not in _KEYWORDS:
+                inside = _short(_text(source, tokens, i + 1, end + 1))
                 yield Change(
                     _replaced(source, tokens, i, i + 1, ""),
-                    f"line {tokens[i].line}: without the call of `{tokens[i].text}` around `{_short(_text(source, tokens, i + 1, end + 1))}`",
+                    f"line {tokens[i].line}: without the call of `{tokens[i].text}` around `{inside}`",
                 )
         if tokens[i - 1].text in ("(", "[", "+", "=", ",") and (
             _WORD.match(tokens[i].text) or tokens[i].text == "("

@@ -18,8 +18,8 @@ EDITED = {
     ("wmma_tile", "a lane's own row of C"): ([("C + row * N + col, acc", "C + (row + threadIdx.x / 16) * N + col, acc")], "the same pointer"),
     ("wmma_tile", "a lane's own stride"): ([("k * N + col, N", "k * N + col, N + threadIdx.x / 4 * 8")], "and the same stride"),
     ("fuse_gelu", "another bias for each block"): ([("bias + col", "bias + threadIdx.x % 8 * 4")], "with `col` in place of `threadIdx.x % 8 * 4`"),
-    ("fuse_gelu", "two numbers exchanged"): ([("sum[1] + b.y", "sum[1] + b.z"), ("sum[2] + b.z", "sum[2] + b.y")], "the other way round"),
-    ("guard_epilogue", "the first old element for all"): ([("beta * c[j]", "beta * c[0]")], "in place of `[0]`"),
+    ("fuse_gelu", "two numbers exchanged"): ([("sum[1] + b.y", "sum[1] + b.z"), ("sum[2] + b.z", "sum[2] + b.y")], "in each other's place"),
+    ("guard_epilogue", "the first old element for all"): ([("beta * c[j]", "beta * c[0]")], "would be right"),
     ("rasterise", "max for min"): ([("min(GROUP", "max(GROUP")], "with `min` in place of `max`"),
     ("rasterise", "the band not times GROUP"): ([("first_row = band * GROUP", "first_row = band")], "would be right"),
     ("beat_the_clock", "B one term ahead"): ([("&Bs[k][4 * tx]", "&Bs[(k + 1) % STEP][4 * tx]")], "would be right"),
@@ -37,7 +37,7 @@ def test_the_verdict_names_the_change(which):
     name, _ = which
     edits, words = EDITED[which]
     exercise = find(name)
-    verdict = judge(exercise, edited(name, edits), np.random.default_rng(1))
+    verdict = judge(exercise, edited(exercise.solution, edits), np.random.default_rng(1))
     assert not verdict
     assert words in " ".join(" ".join(verdict.lines).split()), verdict
 
@@ -46,7 +46,7 @@ def test_what_is_said_has_been_tried():
     """A mistake that no one change mends is not explained by one."""
     exercise = find("rasterise")
     source = edited(
-        "rasterise",
+        exercise.solution,
         [("within % rows", "within % GROUP"), ("within / rows", "within / tiles_m")],
     )
     cases = [case for case in exercise.cases(np.random.default_rng(0)) if not case.drawn]
@@ -57,7 +57,7 @@ def test_what_is_said_has_been_tried():
 
 def test_no_time_is_no_answer():
     exercise = find("rasterise")
-    source = edited("rasterise", [("min(GROUP", "max(GROUP")])
+    source = edited(exercise.solution, [("min(GROUP", "max(GROUP")])
     cases = [case for case in exercise.cases(np.random.default_rng(0)) if not case.drawn]
     args = source, exercise.skeleton, exercise.solution, "rasterise", cases, 80
     assert smallest_change(*args) is not None
@@ -67,7 +67,7 @@ def test_no_time_is_no_answer():
 def test_without_a_compiler_nothing_is_tried(monkeypatch):
     exercise = find("rasterise")
     monkeypatch.setattr("book.exercises.one_change.compiler", _no_compiler)
-    source = edited("rasterise", [("min(GROUP", "max(GROUP")])
+    source = edited(exercise.solution, [("min(GROUP", "max(GROUP")])
     cases = exercise.cases(np.random.default_rng(0))
     assert (
         smallest_change(source, exercise.skeleton, exercise.solution, "rasterise", cases, 80)
