@@ -364,10 +364,30 @@ def _scaled(case: Case, got, missing) -> str | None:
         return None
     if abs(first - p.alpha) < 1e-3 and abs(second - p.beta) < 1e-3:
         return None
+    of_sum, of_old = (_in_alpha_and_beta(factor, p) for factor in (first, second))
+    named_too = (
+        f" That is {of_sum} * (A @ B) + {of_old} * (the old C), and must be alpha * (A @ B) + beta * (the old C)."
+        if of_sum and of_old
+        else ""
+    )
+    first, second = (0.0 if abs(factor) < 1e-4 else float(factor) for factor in (first, second))
     return (
         f"The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {p.alpha:g} * (A @ B) + "
-        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}."
+        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}.{named_too}"
     )
+
+
+def _in_alpha_and_beta(factor: float, p) -> str | None:
+    """What this factor is in terms of alpha and beta, None where it is none of the usual ones."""
+    a, b = p.alpha, p.beta
+    usual = {
+        "0": 0.0, "alpha": a, "beta": b, "1": 1.0, "(alpha * alpha)": a * a, "(beta * beta)": b * b,
+        "(alpha * beta)": a * b, "(alpha + beta)": a + b, "(alpha - beta)": a - b, "(2 * alpha)": 2 * a, "(2 * beta)": 2 * b,
+        "(-alpha)": -a, "(-beta)": -b, "(1 - beta)": 1 - b, "(1 - alpha)": 1 - a, "(alpha + 1)": a + 1, "(beta + 1)": b + 1,
+    }  # fmt: skip
+    near = [name for name, value in usual.items() if abs(factor - value) < 1e-3]
+    near = [name for name in near if name in ("0", "alpha", "beta")] or near
+    return near[0] if len(near) == 1 else None
 
 
 def _changed_on_the_way(case: Case, got, bad) -> str | None:
@@ -396,6 +416,9 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
         return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
+    alpha = case.product.alpha if case.product is not None else 1.0
+    if near.all() and abs(alpha - 1) > 1e-3 and abs(factor - alpha) < 1e-3:
+        return f"Every element is {alpha:g} times what it must be, and alpha is {alpha:g}: alpha is multiplied in twice."
     if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:
         return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
     return None

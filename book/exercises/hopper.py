@@ -267,8 +267,12 @@ STEP_SUSPECTS = {
     "The last step is left out": _steps(lambda s: s < len(s) - 1),
     "The first step is left out": _steps(lambda s: s > 0),
     "The first step is summed by both warpgroups": _steps(lambda s: 1 + (s == 0)),
-    "Steps 1, 3, 5 ... are summed by both warpgroups": _steps(lambda s: 1 + s % 2),
-    "Steps 0, 2, 4 ... are summed by both warpgroups": _steps(lambda s: 2 - s % 2),
+    "Steps 1, 3, 5 ... are summed twice, by both warpgroups or by adding the sums of warpgroup 1 twice": _steps(
+        lambda s: 1 + s % 2
+    ),
+    "Steps 0, 2, 4 ... are summed twice, by both warpgroups or by adding the sums of warpgroup 0 twice": _steps(
+        lambda s: 2 - s % 2
+    ),
     "The sums of warpgroup 1 are added twice": _steps(lambda s: 1 + s % 2),
     "The sums are subtracted from one another, not added": _steps(lambda s: 1 - 2 * (s % 2)),
 }

@@ -270,6 +270,14 @@ OF_INDICES = (
 )
 
 
+def _watched_in_ample_memory(kernel: _Kernel, last: Attempt) -> str | None:
+    """What the exercise's `watch` says of a launch that would have left an array, in arrays that go on."""
+    if kernel.exercise.watch is None or _in_shared_memory(last):
+        return None
+    trace = in_ample_memory(kernel.built, kernel.name, last.case)
+    return trace and kernel.exercise.watch(last.case, trace)
+
+
 def _lines_of(last: Attempt, file: str) -> list[int]:
     """The lines that an error or a hazard names."""
     frames = []
@@ -350,10 +358,11 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
+    if not causes and (told := _watched_in_ample_memory(kernel, last)):
+        causes = [told]
     if not causes:
         causes = _one_change(kernel, tries, later)
-    if not causes and kernel.exercise.outside:
-        causes = [kernel.exercise.outside]
+        causes += filter(None, [kernel.exercise.outside])
     copied = getattr(last.error, "instruction", "").startswith("cp.async")
     if (
         not causes

@@ -29,7 +29,7 @@ from .exercise import Case
 from .explain import STOPPED
 from .patience import time_limit
 
-SECONDS = 10  # of the processor, for all that is tried
+SECONDS = 15  # of the processor, for all that is tried
 AT_ONCE = 10, 20, 48  # variants in the first compiles, and in each that follows
 MOST = 2400  # variants
 ONE_LAUNCH = 2  # seconds of the processor
@@ -256,11 +256,13 @@ def _changes(source: str, given: str, answer: str, suspected) -> Iterator[Change
     own = [i for i, token in enumerate(tokens) if token.line in mine]
     integers = _integers(source, mine)
     yield from _as_answered(source, tokens, tokens_of(answer))
+    yield from _other_sizes(source, tokens, own)
     some = [i for i in own if tokens[i].line in suspected]
     for part in (some, own):
         yield from _lines_as_answered(source, tokens, part, answer, given)
         yield from _like_a_neighbour(source, tokens, part)
         yield from _without(source, tokens, part)
+        yield from _like_answered(source, {tokens[i].line for i in part}, answer, given)
         yield from _in_turn(
             _other_operators(source, tokens, part),
             _other_numbers(source, tokens, part, integers),
@@ -272,7 +274,16 @@ def _changes(source: str, given: str, answer: str, suspected) -> Iterator[Change
             _with_more(source, tokens, part, integers),
             _other_terms(source, tokens, part, integers),
         )
-    yield from _like_answered(source, mine, answer, given)
+
+
+def _other_sizes(source: str, tokens, own) -> Iterator[Change]:
+    """M, N and K in each other's place, where they are among the words."""
+    sizes = [name for name in "MNK" if any(token.text == name for token in tokens)]
+    for i in own:
+        if tokens[i].text in sizes and not _declares(tokens, i):
+            for other in sizes:
+                if other != tokens[i].text:
+                    yield _swap(source, tokens, i, i + 1, other)
 
 
 def _in_turn(*kinds: Iterator[Change]) -> Iterator[Change]:
