@@ -488,6 +488,24 @@ EXERCISES = (
             "The bias and gelu are missing: this is A @ B": launches.end_of_layer(lambda c, bias: c),
             "gelu is missing: this is A @ B + bias": launches.end_of_layer(lambda c, bias: c + bias),
             "The bias is missing: this is gelu(A @ B)": launches.end_of_layer(lambda c, bias: launches.gelu(c)),
+            "The bias is subtracted, not added": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c - bias)
+            ),
+            "The bias is added twice": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c + 2 * bias)
+            ),
+            "The bias is multiplied, not added, before gelu": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c * bias)
+            ),
+            "The bias is multiplied, not added, after gelu": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c) * bias
+            ),
+            "gelu is applied twice": launches.end_of_layer(
+                lambda c, bias: launches.gelu(launches.gelu(c + bias))
+            ),
+            "The bias is added before gelu and once more after it": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c + bias) + bias
+            ),
             "The bias is added after gelu": launches.end_of_layer(lambda c, bias: launches.gelu(c) + bias),
             "This is relu instead of gelu": launches.end_of_layer(lambda c, bias: np.maximum(c + bias, 0)),
             "The bias is taken by the row: each column has one": launches.end_of_layer(launches.with_bias_of_rows),

@@ -120,12 +120,32 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first
         return [*said, kind]
     if how := _changed_on_the_way(case, got, bad):
         return [*said, f"{_first_up(where(bad))} {how}"]
-    if short := _too_few_digits(case, got, bad | missing):
-        return [*said, short]
+    if partly := _partly(case, got, bad, suspects):
+        return [*said, partly]
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
-    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."]
+    short = _too_few_digits(case, got)
+    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}.{short}"]
+
+
+LEAST = 8  # elements that a suspect has to explain where the others are right
+
+
+def _partly(case: Case, got, bad, suspects) -> str | None:
+    """A suspect that explains all wrong elements, where others of the output are right: one path or column of a kernel."""
+    if not case.tolerance or bad.sum() < LEAST or bad.mean() > 0.97:
+        return None
+    for message, guess in (*dict(suspects).items(), *SUSPECTS):
+        predicted = _predicted(case, guess)
+        if predicted is None:
+            continue
+        loose = np.broadcast_to(4 * case.tolerance * case.scale, got.shape)
+        if (np.abs(predicted - case.expected)[bad] <= loose[bad]).any():
+            continue
+        if (np.abs(predicted - got)[bad] <= loose[bad]).all():
+            return f"{_first_up(where(bad))} wrong, and the others right. There: {message[0].lower()}{message[1:]}."
+    return None
 
 
 def _never_written(missing: np.ndarray) -> str:
@@ -290,17 +310,17 @@ def _scattered(case: Case, got, missing) -> str | None:
     )
 
 
-def _too_few_digits(case: Case, got, bad) -> str | None:
+def _too_few_digits(case: Case, got) -> str:
     """Where all values are nearly right: how many bits of them are."""
     if not case.tolerance or not np.isfinite(got.astype(float)).all():
-        return None
+        return ""
     off = float((np.abs(got.astype(float) - case.expected) / np.maximum(case.scale, 1e-30)).max())
     if not 2.0**-19 < off < 2.0**-9:
-        return None
+        return ""
     return (
-        f"{_first_up(where(bad))} {NOT_EXPLAINED}, and nearly right: they agree to {int(-np.log2(off))} bits, where "
-        f"{int(-np.log2(case.tolerance))} are wanted. So something on the way is too short (a half keeps 11 bits, tf32 too), is "
-        "rounded before all is added up, or small terms are missing or wrong."
+        f" All are nearly right: they agree to {int(-np.log2(off))} bits, where {int(-np.log2(case.tolerance))} are wanted. So "
+        "something on the way is too short (a half keeps 11 bits, tf32 too), is rounded before all is added up, or small terms "
+        "are missing or wrong."
     )
 
 

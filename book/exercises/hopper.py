@@ -229,13 +229,13 @@ def _steps(pick) -> Callable:
 
 
 STEP_SUSPECTS = {
-    "Only the steps of warpgroup 0 arrive (0, 2, 4 ...): nobody adds the sums of warpgroup 1": (
+    "Only the steps of warpgroup 0 arrive (0, 2, 4 ...): nobody adds the sums of warpgroup 1, or these are of no step": (
         _steps(lambda s: s % 2 == 0)
     ),
     "Only the steps of warpgroup 1 arrive (1, 3, 5 ...): its sums replace those of warpgroup 0": (
         _steps(lambda s: s % 2 == 1)
     ),
-    "Both warpgroups take steps 0, 2, 4 ..., and nobody takes the others": _steps(
+    "Both warpgroups take steps 0, 2, 4 ..., and nobody takes the others; or warpgroup 0 adds its own sums once more": _steps(
         lambda s: 2 * (s % 2 == 0)
     ),
     "Both warpgroups take steps 1, 3, 5 ..., and nobody takes the others": _steps(

@@ -183,6 +183,7 @@ def orders(rng):
             (3, 5),
             (1, 7),
             (9, 1),
+            (22, 3),
             tuple(map(int, rng.integers(1, 20, 2))),
         )
     )

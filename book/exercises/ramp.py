@@ -334,7 +334,13 @@ def left_in_place(case, out) -> str | None:
 
 def dot_products(rng) -> tuple[Case, ...]:
     """Row-wise dot products of halves, to the accuracy of a float sum."""
-    sizes = (64, 256), (70, 1000), (3, 5), tuple(map(int, rng.integers((1, 100), (130, 600))))
+    sizes = (
+        (64, 256),
+        (70, 1000),
+        (3, 5),
+        (261, 7),
+        tuple(map(int, rng.integers((1, 100), (130, 600)))),
+    )
     cases = []
     for M, K in sizes:
         A, B = (rng.uniform(0.5, 1.5, (M, K)).astype(np.float16) for _ in range(2))
