@@ -40,7 +40,7 @@ from .explain import (
     parameter_name,
     quote,
 )
-from .one_change import smallest_change
+from .one_change import is_right, smallest_change
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .places import declared_shared, meeting
@@ -278,6 +278,13 @@ def _watched_in_ample_memory(kernel: _Kernel, last: Attempt) -> str | None:
     return trace and kernel.exercise.watch(last.case, trace)
 
 
+def _at_its_goals(exercise: Exercise, case, trace) -> bool:
+    """Whether this launch does what is asked of it, and not more."""
+    return all(
+        need.value(trace) >= need.least for need in exercise.needs if need.case == case.label
+    ) and all(goal.value(trace) <= goal.limit for goal in exercise.goals if goal.case == case.label)
+
+
 def _lines_of(last: Attempt, file: str) -> list[int]:
     """The lines that an error or a hazard names."""
     frames = []
@@ -303,6 +310,9 @@ def _one_change(kernel: _Kernel, tries: Sequence[Attempt], later) -> list[str]:
         exercise.arch or COUNTED_ON,
         tries[-1].output,
         _lines_of(tries[-1], kernel.file),
+        right=lambda case, output, trace: (
+            is_right(case, output, trace) and _at_its_goals(exercise, case, trace)
+        ),
     )
     return [said[0].upper() + said[1:]] if said else []
 
@@ -507,9 +517,9 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
-    causes = causes or _one_change(kernel, tries, later)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
+    causes = causes or _one_change(kernel, tries, later)
     if not causes and not unwritten(last.output).any():
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
         if one := next(stopped, None):

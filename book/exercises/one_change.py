@@ -125,7 +125,7 @@ def smallest_change(
             if time.process_time() > ends:
                 return None
             if _right(module, name, cases[0], None, block) and all(
-                _right(module, name, case, right or _is_right, None) for case in cases
+                _right(module, name, case, right or is_right, None) for case in cases
             ):
                 return f"{change.words} it would be right."
         if time.process_time() > ends:
@@ -133,7 +133,7 @@ def smallest_change(
     return None
 
 
-def _is_right(case: Case, output, trace) -> bool:
+def is_right(case: Case, output, trace) -> bool:
     return not wrong(case, output).any() and not trace.hazards and not trace.uneven
 
 
@@ -166,7 +166,10 @@ def _one_block(case: Case, output) -> tuple:
     (M, N), (across, down) = output.shape, case.grid
     if M % down or N % across or across * down == 1:
         return everything
-    row, col = np.argwhere(wrong(case, output))[0]
+    bad = np.argwhere(wrong(case, output))
+    if not len(bad):
+        return everything
+    row, col = bad[0]
     high, wide = M // down, N // across
     row, col = int(row) // high, int(col) // wide
     part = slice(row * high, (row + 1) * high), slice(col * wide, (col + 1) * wide)
@@ -724,6 +727,15 @@ def _without_statement(source: str, tokens, own, mine) -> Iterator[Change]:
                 _replaced(source, tokens, first, end + 1, ";"),
                 f"line {tokens[first].line}: without `{_short(text)}`",
             )
+    for i in own:
+        if tokens[i].text == "if" and tokens[i + 1].text == "(":
+            end = _operand_close(tokens, i + 1)
+            if end is not None:
+                gone = _short(_text(source, tokens, i, end + 1))
+                yield Change(
+                    _replaced(source, tokens, i, end + 1, ""),
+                    f"line {tokens[i].line}: without `{gone}`",
+                )
     lines = source.splitlines()
     for n in sorted(mine):
         if n + 1 in mine and any(

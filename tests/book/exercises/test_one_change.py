@@ -28,6 +28,14 @@ EDITED = {
     ("split_tf32", "low scaled"): ([("to_tf32(x - __uint_as_float(high))", "to_tf32((x - __uint_as_float(high)) * 2048.0f)")], "2048.0f"),
     ("tile_pipeline", "A's next tile is this one"): ([("A + 32 * tile, K", "A + 16 * tile, K")], "in place of `16`"),
     ("tile_copy", "lanes from 1"): ([("int i = lane; i < 16 * 4; i += 32) {\n        const int row", "int i = lane + 1; i < 16 * 4; i += 32) {\n        const int row")], "without `+ 1`"),
+    ("tile_pipeline", "fetched before the wait, and never awaited"): ([("        cp_async_wait<0>();\n        __syncwarp();  // all lanes' copies have landed, the other pair is read\n        if (tile + 1 < tiles) start(tile + 1);\n", "        if (tile + 1 < tiles) start(tile + 1);\n        cp_async_wait<0>();\n        __syncwarp();\n")], "race"),
+    ("choose_padding", "an array without its padding"): ([("half tile[32 * PITCH]", "half tile[32 * 64]")], "with `PITCH` in place of `64`"),
+    ("rasterise", "no more than four bands"): ([("block / (GROUP * tiles_n)", "block / (GROUP * tiles_n) % GROUP")], "would be right"),
+    ("keep_precision", "blocks that overlap"): ([("blockIdx.x * 64", "blockIdx.x * 32")], "with `64` in place of `32`"),
+    ("guard_epilogue", "alpha twice"): ([("alpha * sum[0]", "alpha * alpha * sum[0]"), ("alpha * sum[1]", "alpha * alpha * sum[1]"), ("alpha * sum[2]", "alpha * alpha * sum[2]"), ("alpha * sum[3]", "alpha * alpha * sum[3]")], "alpha is multiplied in twice"),
+    ("fuse_gelu", "one column without gelu"): ([("gelu(sum[2] + b.z)", "sum[2] + b.z")], "the others right. There: gelu is missing"),
+    ("fuse_gelu", "the bias multiplied"): ([(f" + b.{x}", f" * b.{x}") for x in "xyzw"], "The bias is multiplied, not added, before gelu"),
+    ("load_fragments", "rows two apart"): ([("8 * (r % 2)", "8 * (r & 2)")], "A[16][0], which it must not"),
     ("split_steps", "a warp's sums for all"): ([("+= sums[i][thread]", "+= sums[i][thread % 32]")], "without `% 32`"),
 }  # fmt: skip
 
@@ -39,7 +47,7 @@ def test_the_verdict_names_the_change(which):
     exercise = find(name)
     verdict = judge(exercise, edited(exercise.solution, edits), np.random.default_rng(1))
     assert not verdict
-    assert words in " ".join(" ".join(verdict.lines).split()), verdict
+    assert words in " ".join(str(verdict).split()), verdict
 
 
 def test_what_is_said_has_been_tried():
