@@ -227,7 +227,10 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if isinstance(last.error, STOPPED):
         if isinstance(last.error, errors.OutOfBounds | errors.Misaligned):
             return _outside(kernel, tries, later)
-        return _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
+        said = _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
+        if isinstance(last.error, errors.Deadlock) and "mbarrier" in str(last.error):
+            said += tuple(_one_change(kernel, tries, later))
+        return said
     if isinstance(last.error, errors.Unsupported):
         return ("the emulator cannot run it", str(last.error))
     if last.error is not None:

@@ -36,8 +36,9 @@ from .explain import (
 )
 from .inflight import ahead
 from .judge import OF_INDICES, RIGHT, WRONG, folded
-from .one_change import functions, smallest_change
+from .one_change import smallest_change
 from .signature import differences
+from .variants import functions
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2

@@ -7,7 +7,8 @@ import pytest
 from book.exercises import find, judge, lab
 from book.exercises.diagnose import findings
 from book.exercises.exercise import FOLDER, Case
-from book.exercises.one_change import own_lines, smallest_change, tokens_of
+from book.exercises.one_change import smallest_change
+from book.exercises.variants import own_lines, tokens_of
 from emulator import ExecutionError, Module
 from tests.book.exercises.test_no_wrong_answer_passes import edited
 
@@ -81,6 +82,13 @@ def test_without_a_compiler_nothing_is_tried(monkeypatch):
         smallest_change(source, exercise.skeleton, exercise.solution, "rasterise", cases, 80)
         is None
     )
+
+
+def test_what_is_given_is_not_solved_for_the_reader():
+    exercise = find("rasterise")
+    cases = exercise.cases(np.random.default_rng(0))
+    args = exercise.skeleton, exercise.skeleton, exercise.solution, "rasterise", cases, 80
+    assert smallest_change(*args) is None
 
 
 def _no_compiler():
