@@ -631,6 +631,7 @@ EXERCISES = (
         cases=lambda rng: last_drawn(ramp.tf32_products(rng)),
         needs=(Need("matrix multiplications of a warp", 72, "M=16, N=24, K=64", "tensor cores multiply both parts"),),
         suspects=ramp.TF32_SUSPECTS,
+        settings=ramp.TF32_SETTINGS,
     ),
     Exercise(
         "tile_copy", CAPSTONE, "Step 1: bring a tile into shared memory", 15,

@@ -18,7 +18,15 @@ from .bounds import beyond_its_end
 from .cases import unwritten
 from .compiler_words import explained as in_words
 from .counts import COUNTS
-from .diagnose import NOTHING_ADDED, explained, findings, named, stops_at_another_size
+from .diagnose import (
+    NOTHING_ADDED,
+    explained,
+    findings,
+    named,
+    stops_at_another_size,
+    where,
+    wrong,
+)
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
@@ -33,13 +41,22 @@ from .explain import (
     parameter_name,
     quote,
 )
+from .made_of import made_of
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .places import declared_shared, meeting
 from .race import race
 from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
+from .settings import (
+    digits_lost,
+    if_copies_were_instant,
+    narrowed,
+    one_block_after_another,
+)
 from .signature import differences
 from .terms import of_probe
+from .territory import astray
+from .trials import TrialFailed, Trials
 from .weak import between_blocks
 
 RIGHT, WRONG = "✓", "✗"
@@ -91,6 +108,10 @@ class _Kernel:
     def file(self) -> str:
         return f"{self.name}.cu"
 
+    def solution(self) -> kernels.Build:
+        """What the exercise's own solution compiles to, for the same GPU."""
+        return compile_cell(self.name, self.exercise.solution, self.exercise.arch)
+
     def differences(self) -> list[str]:
         return differences(self.source, self.exercise.skeleton, self.name)
 
@@ -125,6 +146,8 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         return failed(*beyond)
     if hidden := between_blocks(exercise, source, built, cases):
         return failed(*hidden)
+    if by_luck := _by_luck(kernel, tries[0]):
+        return failed(*by_luck)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
     traces = {one.case.label: one.trace for one in tries}
@@ -164,6 +187,21 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             return failed("right, but not fast enough", right, *reached, told, pictures=drawn)
         reached.append(told)
     return Verdict(exercise.name, True, right, tuple(reached), drawn)
+
+
+def _by_luck(kernel: _Kernel, one: Attempt) -> tuple[str, ...]:
+    """Headline and lines where atomics meet, and the output is right only because of the order of the blocks."""
+    atomics = [row for row in one.trace.instructions if row.opcode.startswith(("atom", "red."))]
+    if not atomics or one_block_after_another(kernel.built, kernel.name, one.case):
+        return ()
+    name = parameter_name(one.case.output, kernel.source, kernel.name)
+    lines = [own_line(row.frames, kernel.file) for row in atomics]
+    return (
+        "right only in one order of the blocks",
+        *(quote(n, kernel.source, kernel.file) for n in dict.fromkeys(filter(None, lines))),
+        f"With the blocks one after the other the result is wrong at {one.case.label}. What a thread reads of {name} by itself "
+        "may be old, or hold what other blocks have added: an atomic reads and adds in one step, and needs no other reading.",
+    )
 
 
 def _for_gpu(exercise: Exercise, source: str, gpu) -> kernels.Build | None:
@@ -238,6 +276,14 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
             if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
                 said += (told,)
+        elif last.trace.hazards[0].kind == "unfinished-copy":
+            told = if_copies_were_instant(
+                kernel.built,
+                kernel.name,
+                last.case,
+                lambda other: _told_of(kernel, other, last.case),
+            )
+            said += (told,) if told else ()
         elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
@@ -290,6 +336,9 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
         if beyond:
             return beyond
+    copied = getattr(last.error, "instruction", "").startswith("cp.async")
+    if copied and isinstance(last.error, errors.OutOfBounds) and not _in_shared_memory(last):
+        return (*said, *_astray(kernel, [last.case]), COPIED_BEYOND)
     if causes := _reach(kernel, [last.case, *later]) or _fixed(kernel, tries):
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
@@ -300,16 +349,10 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
+    if not causes and isinstance(last.error, errors.OutOfBounds) and not _in_shared_memory(last):
+        causes = _astray(kernel, [last.case])
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
-    copied = getattr(last.error, "instruction", "").startswith("cp.async")
-    if (
-        not causes
-        and copied
-        and isinstance(last.error, errors.OutOfBounds)
-        and not _in_shared_memory(last)
-    ):
-        causes = [COPIED_BEYOND]
     if not causes and isinstance(last.error, errors.OutOfBounds):
         if _in_shared_memory(last):
             causes = [_beyond_shared(last, kernel)]
@@ -368,7 +411,10 @@ COPIED_BEYOND = (
 def _fixed(kernel: _Kernel, tries: Sequence[Attempt]) -> list[str]:
     """A size of a launch that is right, written into the kernel as a number."""
     right = (one.case for one in tries[:-1] if one.right)
-    said = (fixed_sizes(case, kernel.source, kernel.exercise.skeleton) for case in right)
+    said = (
+        fixed_sizes(case, kernel.source, kernel.exercise.skeleton, kernel.exercise.solution)
+        for case in right
+    )
     return next(filter(None, said), [])
 
 
@@ -443,6 +489,15 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
+    if not causes and kernel.exercise.settings:
+        narrow = narrowed(kernel.exercise.settings, kernel.built, kernel.name, last.case)
+        causes = [narrow] if narrow else []
+    if not causes and (made := _made_of(kernel, [last, *others])):
+        return made
+    if not causes and (
+        lost := digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
+    ):
+        causes = [lost]
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
     if not causes and not unwritten(last.output).any():
@@ -463,12 +518,61 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored."
         ]
     if not causes and unwritten(last.output).any():
-        causes = [
+        causes = _astray(kernel, [last.case]) or [
             "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict "
             "(does it compare the row with the number of rows, and the column with that of columns?)."
         ]
     new = _new_here(tries)
     return (headline, *said, *causes, *([new] if new else []))
+
+
+def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
+    """Headline and lines on what a wrong element is made of, in the smallest of these launches that is wrong."""
+    bad = [one for one in tried if one.error is None and not one.right and not one.case.drawn]
+    if not bad:
+        return ()
+    one = (
+        bad[0] if _elements(bad[0].case) <= MANY else min(bad, key=lambda one: _elements(one.case))
+    )
+    mine, right = (
+        Trials(built, kernel.name, one.case) for built in (kernel.built, kernel.solution())
+    )
+    told = made_of(mine, right, one.output, kernel.source)
+    if told is None:
+        return ()
+    bad_ones = wrong(one.case, one.output) & ~unwritten(one.output)
+    return (f"wrong at {one.case.label}", f"{where(bad_ones).capitalize()} wrong.", told)
+
+
+def _told_of(kernel: _Kernel, built: kernels.Build, case, output=None) -> str | None:
+    """What the first wrong element of this build's output is made of."""
+    mine, right = (Trials(one, kernel.name, case) for one in (built, kernel.solution()))
+    try:
+        output = mine.raw({}) if output is None else output
+    except TrialFailed:
+        return None
+    return made_of(mine, right, output, kernel.source)
+
+
+MANY = 20_000  # elements in the arrays of a launch: trials of a larger one take long
+
+
+def _elements(case) -> int:
+    return sum(a.size for a in case.args if isinstance(a, np.ndarray))
+
+
+def _astray(kernel: _Kernel, cases) -> list[str]:
+    """What a block touches and must not, or must and does not, in the first of these cases that shows it."""
+    for case in cases:
+        if case.drawn:
+            continue
+        mine, right = (
+            lambda block, built=built, case=case: in_ample_memory(built, kernel.name, case, [block])
+            for built in (kernel.built, kernel.solution())
+        )
+        if said := astray(case, mine, right, kernel.source, kernel.name):
+            return [said]
+    return []
 
 
 def _counted(kernel: _Kernel, cases) -> str | None:

@@ -273,6 +273,9 @@ def _of_slices(how_often):
 
 
 SLICE_SUSPECTS = {
+    "The running sum is added to C in every turn of the loop, so early terms are added many times: add it once, after the loop": (
+        _of_slices(lambda k, n: (k.max() - k) // n + 1)
+    ),
     **{
         f"Only the terms of blockIdx.z = {z} arrive": _of_slices(lambda k, n, z=z: k % n == z)
         for z in range(4)
@@ -319,7 +322,15 @@ REVERSAL_SUSPECTS = {
 
 def left_in_place(case, out) -> str | None:
     """Which elements of an array that should be reversed are what they were."""
-    n = np.arange(len(out))
+    n, old, there = np.arange(len(out)), case.args[0], case.args[0][::-1]
+    twice = (out == out[::-1]) & (old != there) & ((out == old) | (out == there))
+    if twice.sum() > 0.9 * len(out) - 1:
+        i = int(np.flatnonzero(twice)[0])
+        kept, lost = (i, len(out) - 1 - i) if out[i] == old[i] else (len(out) - 1 - i, i)
+        return (
+            f"x[{i}] and x[{len(out) - 1 - i}] both hold the old x[{kept}], and the old x[{lost}] is lost: one of the two is "
+            "overwritten before it is read, or only one is stored. A swap keeps one of them in a variable, and stores both."
+        )
     stayed = (out == case.args[0]) & (2 * n != len(out) - 1)
     if (stayed != stayed[::-1]).any():
         return None
@@ -414,6 +425,39 @@ def tf32_products(rng) -> tuple[Case, ...]:
     return tuple(
         replace(product(rng, size, (16, 8), (32,)), tolerance=2.0**-20) for size in (*sizes, drawn)
     )
+
+
+def _exact(number: int):
+    """The same launch with an operand that tf32 holds exactly, so that nothing is left for its `low`."""
+
+    def change(case: Case) -> Case:
+        args = list(case.args)
+        for i in (0, 1) if number == 2 else (number,):
+            args[i] = np.rint(64 * args[i]).astype(np.float32) / 64
+        wide = replace(case.product, A=args[0].astype(float), B=args[1].astype(float))
+        args[case.output] = poisoned(case.expected.shape)
+        magnitude = np.abs(wide.A) @ np.abs(wide.B)
+        return replace(case, args=tuple(args), expected=wide.C, scale=magnitude, product=wide)
+
+    return change
+
+
+A_EXACT, B_EXACT, BOTH_EXACT = map(_exact, range(3))
+TF32_SETTINGS = (
+    (
+        "It is right where tf32 holds all of A, and where it holds all of B it is not: the product with a_low is at fault.",
+        (A_EXACT,), (B_EXACT,),
+    ),
+    (
+        "It is right where tf32 holds all of B, and where it holds all of A it is not: the product with b_low is at fault.",
+        (B_EXACT,), (A_EXACT,),
+    ),
+    (
+        "It is right where tf32 holds all of A and B, so the product of a and b is right: `low` is wrong, or both "
+        "products with it.",
+        (BOTH_EXACT,), (A_EXACT, B_EXACT),
+    ),
+)  # fmt: skip
 
 
 def tf32(x) -> np.ndarray:
