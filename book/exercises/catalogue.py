@@ -8,6 +8,7 @@ from . import answers, functions, hopper, lanes, launches, ramp
 from .exercise import Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
 from .launches import last_drawn, products
+from .shuffles import distances, turns
 
 MEMORY = "Memory"
 MORE_WORK = "More work per thread"
@@ -551,6 +552,7 @@ EXERCISES = (
         needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
         goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
         suspects=ramp.piece_suspects(32),
+        watch=distances,
     ),
     Exercise(
         "block_reduce", ACROSS, "Sum a block", 20,
@@ -568,6 +570,7 @@ EXERCISES = (
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
         goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
         suspects=ramp.piece_suspects(256),
+        watch=turns,
     ),
     Exercise(
         "split_k", ACROSS, "Split K between blocks", 15,

@@ -276,6 +276,9 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
             if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
                 said += (told,)
+        elif "write" in last.trace.hazards[0].kind and kernel.exercise.watch and not last.right:
+            told = kernel.exercise.watch(last.case, last.trace)
+            said += (told,) if told else ()
         elif last.trace.hazards[0].kind == "unfinished-copy":
             told = if_copies_were_instant(
                 kernel.built,
@@ -470,9 +473,10 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     told = None if known else watch and watch(last.case, last.trace)
     told = told or (None if known else decode and decode(last.case, last.output))
     if told:
-        return (headline, told)
+        made = _made_of(kernel, [last]) if watch and kernel.exercise.arch is None else ()
+        return (headline, *made[1:3], told)
     if "holds what belongs" in said[-1] and (
-        rows := _causes_in_addresses(kernel, [last.case, *later])
+        rows := _causes_in_addresses(kernel, [last.case, *later]) or _astray(kernel, [last.case])
     ):
         return (headline, *said, *rows)
     if explained(said):
@@ -480,8 +484,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *said, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
-        more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
-        if more and explained(more):
+        if more := named(case, output, suspects, outputs, fine, (last.case, last.output)):
             return (f"wrong at {case.label}", *more)
     causes = untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
@@ -492,7 +495,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if not causes and kernel.exercise.settings:
         narrow = narrowed(kernel.exercise.settings, kernel.built, kernel.name, last.case)
         causes = [narrow] if narrow else []
-    if not causes and (made := _made_of(kernel, [last, *others])):
+    if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
         return made
     if not causes and (
         lost := digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
@@ -541,7 +544,29 @@ def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
     if told is None:
         return ()
     bad_ones = wrong(one.case, one.output) & ~unwritten(one.output)
-    return (f"wrong at {one.case.label}", f"{where(bad_ones).capitalize()} wrong.", told)
+    told_where = where(bad_ones)
+    return (
+        f"wrong at {one.case.label}",
+        f"{told_where[0].upper()}{told_where[1:]} wrong.",
+        told,
+        *(_astray(kernel, [one.case]) or _in_shared(kernel, one)),
+    )
+
+
+def _in_shared(kernel: _Kernel, one: Attempt) -> list[str]:
+    """Where to look in a kernel with shared memory whose blocks read what they have to."""
+    lines = {
+        own_line(row.frames, kernel.file)
+        for row in one.trace.instructions
+        if row.shared_wavefronts and row.opcode.startswith(("ld", "st"))
+    } - {None}
+    if not lines:
+        return []
+    listed = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, sorted(lines)[:6]))}"
+    return [
+        "Each block reads the right elements of global memory, so look at the indices where shared memory is written and "
+        f"read ({listed}), and at what is done with the values."
+    ]
 
 
 def _told_of(kernel: _Kernel, built: kernels.Build, case, output=None) -> str | None:
@@ -563,7 +588,7 @@ def _elements(case) -> int:
 
 def _astray(kernel: _Kernel, cases) -> list[str]:
     """What a block touches and must not, or must and does not, in the first of these cases that shows it."""
-    for case in cases:
+    for case in cases if kernel.exercise.arch is None else ():
         if case.drawn:
             continue
         mine, right = (

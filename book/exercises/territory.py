@@ -57,10 +57,14 @@ def _touched(trace, case: Case, number: int, loads: bool) -> np.ndarray:
     size, found = case.args[number].itemsize, []
     for row in trace.instructions:
         for access in trace.accesses(row):
-            if access.buffer == f"argument {number}" and (access.kind == "load") == loads:
+            if access.buffer == f"argument {number}" and _is_load(access) == loads:
                 first = access.addresses[access.active] // size
                 found.append((first[:, None] + np.arange(max(access.width // size, 1))).reshape(-1))
     return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+
+def _is_load(access) -> bool:
+    return access.kind.startswith(("load", "cp.async"))
 
 
 def area(name: str, shape, found: np.ndarray) -> str:
@@ -91,7 +95,7 @@ def _at(trace, number: int, loads: bool, kernel: str) -> str:
     lines = {
         own_line(row.frames, f"{kernel}.cu")
         for row in trace.instructions
-        for access in trace.accesses(row)[:1]
-        if access.buffer == f"argument {number}" and (access.kind == "load") == loads
+        for access in trace.accesses(row)[:2]
+        if access.buffer == f"argument {number}" and _is_load(access) == loads
     } - {None}
     return f" (line {lines.pop()})" if len(lines) == 1 else ""
