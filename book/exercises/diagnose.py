@@ -251,12 +251,22 @@ def _moved(case: Case, got, missing) -> str | None:
     if case.tolerance:
         return _moved_element(case, got, missing) if got.ndim == 1 else None
     gone = missing.reshape(mine.shape).any(1)
+    if not whole and not _mostly_elsewhere(mine[~gone], right):
+        return None  # by chance, here and there
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
             return f"{here} of the output{chunk} holds what belongs at {there}{_how_moved(case, got, here, there)}."
     return None
+
+
+def _mostly_elsewhere(mine, right) -> bool:
+    """Whether most of what is wrong is right at another place."""
+    bad = (
+        (mine != right[: len(mine)]).any(1) if len(mine) == len(right) else np.ones(len(mine), bool)
+    )
+    return bool(np.isin(mine[bad], right).mean() > 0.5)
 
 
 def _how_moved(case: Case, got, here, there) -> str:

@@ -336,6 +336,11 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
                     f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
                     "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
                 )
+            elif first and _updates(first):
+                did = (
+                    f"reads a place{name} before anybody has stored there: `+=` adds to what is in it, which is nothing yet. "
+                    "Store with `=`"
+                )
             elif _all_have_stored(trace):
                 did = (
                     f"reads a place{name} that nobody has filled, though every thread has stored. Either the loop that "
@@ -355,13 +360,18 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
             first, second = second, None  # where the variable is first read tells more
         if not who and first == second and hazard.kind in ("read-after-write", "write-after-read"):
             who = _who_meets(hazard, _place_of_shared(hazard, source))
+        if hazard.kind == "unfinished-copy" and first and first == second:
+            did = (
+                "is copied to while another copy to the same place is under way: a tile is fetched twice, or two tiles go to "
+                "one buffer before the first has been waited for and read"
+            )
         text = [first] if first else []
         text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
         text += [f"  {who}"] if who else []
         if not any(text[:3] == other[:3] for other in said):
             said.append(text)
     said = [line for text in said[:3] for line in text]
-    if any(h.kind == "unfinished-copy" and not _writes_twice(h) for h in trace.hazards):
+    if any(h.kind == "unfinished-copy" and h.frames != h.other_frames for h in trace.hazards):
         said += _waits(trace, source)
     return (headline, *said)
 
@@ -414,6 +424,14 @@ def _writes_twice(hazard) -> bool:
     return hazard.kind in ("write-after-write", "unfinished-copy") and (
         hazard.thread != hazard.other_thread
     )
+
+
+_UPDATE = re.compile(r"^line \d+: [^=;]*\]\s*[+\-*/|&^]=")
+
+
+def _updates(quoted: str) -> bool:
+    """Whether a statement adds to an element of an array."""
+    return bool(_UPDATE.match(quoted))
 
 
 def _who_meets(hazard, place: str) -> str:

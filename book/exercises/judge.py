@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
@@ -19,6 +20,7 @@ from .cases import unwritten
 from .compiler_words import explained as in_words
 from .counts import COUNTS
 from .diagnose import (
+    NOT_EXPLAINED,
     NOTHING_ADDED,
     explained,
     findings,
@@ -48,10 +50,12 @@ from .places import declared_shared, meeting
 from .race import race
 from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
 from .settings import (
+    computes_in_half,
     digits_lost,
     if_copies_were_instant,
     narrowed,
     one_block_after_another,
+    with_narrow_accesses,
 )
 from .signature import differences
 from .terms import of_probe
@@ -146,7 +150,7 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         return failed(*beyond)
     if hidden := between_blocks(exercise, source, built, cases):
         return failed(*hidden)
-    if by_luck := _by_luck(kernel, tries[0]):
+    if by_luck := _by_luck(kernel, tries[0]) or _of_some_threads(kernel, tries[0]):
         return failed(*by_luck)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
@@ -202,6 +206,30 @@ def _by_luck(kernel: _Kernel, one: Attempt) -> tuple[str, ...]:
         f"With the blocks one after the other the result is wrong at {one.case.label}. What a thread reads of {name} by itself "
         "may be old, or hold what other blocks have added: an atomic reads and adds in one step, and needs no other reading.",
     )
+
+
+def _of_some_threads(kernel: _Kernel, one: Attempt) -> tuple[str, ...]:
+    """Headline and lines where all threads come to a barrier that waits for fewer."""
+    threads = int(np.prod(one.case.block))
+    for row in one.trace.instructions if kernel.exercise.arch is None else ():
+        found = re.match(
+            r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+\w+,\s*(\d+)", row.text.strip()
+        )
+        line = own_line(row.frames, kernel.file)
+        if (
+            found
+            and int(found[1]) < threads
+            and row.threads % threads == 0
+            and row.threads
+            and line
+        ):
+            return (
+                "a barrier that does not wait for all threads",
+                quote(line, kernel.source, kernel.file),
+                f"It lets threads go on as soon as {found[1]} have come, and the block has {threads}: which of the others have "
+                "come by then is left to chance.",
+            )
+    return ()
 
 
 def _for_gpu(exercise: Exercise, source: str, gpu) -> kernels.Build | None:
@@ -276,10 +304,14 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
             if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
                 said += (told,)
+            if last.case.product is not None or last.case.output == 1:
+                said += tuple(_astray(kernel, [last.case]))
         elif "write" in last.trace.hazards[0].kind and kernel.exercise.watch and not last.right:
             told = kernel.exercise.watch(last.case, last.trace)
             said += (told,) if told else ()
-        elif last.trace.hazards[0].kind == "unfinished-copy":
+        elif (first := last.trace.hazards[0]).kind == "unfinished-copy" and (
+            first.frames != first.other_frames
+        ):
             told = if_copies_were_instant(
                 kernel.built,
                 kernel.name,
@@ -346,13 +378,15 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
-        if case.special:
-            return (*said, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
-        return said
+        wide = ".v" in getattr(last.error, "instruction", "")
+        seen = [] if _in_shared_memory(last) else _astray(kernel, [case])
+        if case.special and (wide or not (seen and kernel.exercise.outside)):
+            return (*said, *seen, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
+        return (*said, *seen)
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
-    if not causes and isinstance(last.error, errors.OutOfBounds) and not _in_shared_memory(last):
+    if not causes and not _in_shared_memory(last):
         causes = _astray(kernel, [last.case])
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
@@ -479,6 +513,14 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         rows := _causes_in_addresses(kernel, [last.case, *later]) or _astray(kernel, [last.case])
     ):
         return (headline, *said, *rows)
+    if "the sum is right, and stored at another element" in said[-1] and (
+        made := _made_of(kernel, [last])
+    ):
+        return made
+    if said[-1].startswith("All values fit a half") and not computes_in_half(
+        last.trace, kernel.source, kernel.name
+    ):
+        said = [*said[:-1], f"{NOT_EXPLAINED}: ["]
     if explained(said):
         new = _new_here(tries) if "holds what belongs" in said[-1] else None
         return (headline, *said, *([new] if new else []))
@@ -494,13 +536,14 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
     if not causes and kernel.exercise.settings:
         narrow = narrowed(kernel.exercise.settings, kernel.built, kernel.name, last.case)
-        causes = [narrow] if narrow else []
+        before = [f"It is right at {one.case.label}." for one in tries[:-1] if one.right]
+        causes = [narrow, *before[:1]] if narrow else []
     if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
         return made
     if not causes and (
         lost := digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
     ):
-        causes = [lost]
+        return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
     if not causes and not unwritten(last.output).any():
@@ -591,9 +634,10 @@ def _astray(kernel: _Kernel, cases) -> list[str]:
     for case in cases if kernel.exercise.arch is None else ():
         if case.drawn:
             continue
+        builds = map(with_narrow_accesses, (kernel.built, kernel.solution()))
         mine, right = (
             lambda block, built=built, case=case: in_ample_memory(built, kernel.name, case, [block])
-            for built in (kernel.built, kernel.solution())
+            for built in builds
         )
         if said := astray(case, mine, right, kernel.source, kernel.name):
             return [said]

@@ -27,9 +27,9 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])
-    asked: tuple[Callable, ...] = (
-        (_scalars, _of_a_product) if case.product is not None else (_of_sums, _scalars)
-    )
+    asked: tuple[Callable, ...] = (_of_sums, _scalars, _no_sum)
+    if case.product is not None:
+        asked = (_scalars, _of_a_product)
     for ask in asked:
         try:
             if said := ask(mine, right, at, source):
@@ -95,6 +95,41 @@ def _of_sums(mine: Trials, right: Trials, at, source: str) -> str | None:
         if (must != has).any():
             said.append(_compared(mine, number, at, places, must, has, source))
     return " ".join(said) or None
+
+
+def _no_sum(mine: Trials, right: Trials, at, source: str) -> str | None:
+    """Where an element does not follow its inputs as a sum or a copy does: what is done to them besides."""
+    case = mine.case
+    inputs = [i for i, value in enumerate(case.args) if isinstance(value, np.ndarray)]
+    inputs = [
+        i for i in inputs if i != case.output or not np.isnan(case.args[i].astype(float)).all()
+    ]
+    here = element(_name(mine, case.output, source), at)
+    for number in inputs:
+        others, name = _others(case, inputs, number), _name(mine, number, source)
+        x = np.random.default_rng(4).integers(4, 9, case.args[number].shape).astype(float)
+
+        def held(value, number=number, others=others) -> tuple[float, float]:
+            return tuple(float(t.run({**others, number: value})[at]) for t in (mine, right))
+
+        for value, words in (
+            (0 * x, f"where all of {name} is 0"),
+            (x, f"where {name} holds whole numbers from 4 to 8"),
+            (-x, f"where all of {name} is negative"),
+            (x / 16, f"where {name} holds numbers between 0 and 1"),
+        ):
+            has, must = held(value)
+            if np.isfinite(has) and abs(has - must) > 1e-3 * max(abs(must), 1):
+                whole = has == round(has) and must != round(must)
+                what = (
+                    "digits behind the point are lost, as in an int"
+                    if whole
+                    else "something else is done to it than to add it up (a product, an absolute value, a test of values)"
+                )
+                if not value.any():
+                    what = f"something is added, or subtracted, that does not depend on {name}"
+                return f"{here} is {has:.5g} {words}, and must be {must:.5g} there: {what}."
+    return None
 
 
 def _others(case: Case, inputs, number: int) -> dict:

@@ -198,7 +198,7 @@ def piece_suspects(size: int) -> dict:
     """What is summed of a piece when a step is left out, or taken twice."""
     steps = [1 << i for i in range(size.bit_length() - 1)]
     found = {
-        "Only the first of the values is there: nothing is added": _of_pieces(
+        "Only the first of the values is there: nothing is added to the place that is stored": _of_pieces(
             size, lambda t: t == 0
         )
     }
@@ -213,6 +213,10 @@ def piece_suspects(size: int) -> dict:
         "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`), or what is stored "
         "is not the place where the sum stands"
     ] = _of_pieces(size, lambda t: t == size - 1)
+    found[
+        "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
+        "was summed before"
+    ] = _of_pieces(size, lambda t: (t & (t - 1)) == 0)
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
@@ -510,9 +514,9 @@ def _in_tf32(*pairs, cut=False, low=None):
 
 
 TF32_SUSPECTS = {
-    "The terms a * b_low and a_low * b are missing: 10 bits of mantissa are left of each number": _in_tf32("ab"),
-    "What tf32 loses of B is nowhere: a * b_low is missing": _in_tf32("ab", "Ab"),
-    "What tf32 loses of A is nowhere: a_low * b is missing": _in_tf32("ab", "aB"),
+    "The terms a * b_low and a_low * b are missing, or low is 0: 10 bits of mantissa are left of each number": _in_tf32("ab"),
+    "What tf32 loses of B is nowhere: a * b_low is missing, or a and a_low are the other way round": _in_tf32("ab", "Ab"),
+    "What tf32 loses of A is nowhere: a_low * b is missing, or b and b_low are the other way round": _in_tf32("ab", "aB"),
     "b_low[0] and b_low[1] are the other way round": _in_tf32("ab", "Ab", "aX"),
     "b[0] and b[1] are the other way round": _in_tf32("ax", "Ax", "aB"),
     "b[0] and b[1] are the other way round, and b_low[0] and b_low[1] too": _in_tf32("ax", "Ax", "aX"),

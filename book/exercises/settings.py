@@ -24,6 +24,31 @@ def with_instant_copies(built: kernels.Build) -> kernels.Build | None:
     return replace(built, ptx=ptx) if found else None
 
 
+_WIDE = re.compile(r"(?m)^\s*(@!?%p\d+ )?(ld|st)\.global((?:\.nc)?)\.v([24])\.(\w+)\s+([^;]*);")
+
+
+def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
+    """The same kernel with each wide access of global memory made of single ones, which may lie anywhere."""
+
+    def narrow(match: re.Match) -> str:
+        guard, does, cached, count, kind, operands = match.groups()
+        values = re.search(r"\{([^}]*)\}", operands)
+        address = re.search(r"\[([^\]+)\]", operands)
+        if values is None or address is None:
+            return match[0]
+        size, lines = int(re.sub(r"\D", "", kind)) // 8, []
+        base, _, offset = address[1].partition("+")
+        for i, value in enumerate(values[1].split(",")):
+            place = f"[{base}+{int(offset or 0) + i * size}]"
+            both = (value.strip(), place) if does == "ld" else (place, value.strip())
+            lines.append(f"\t{guard or ''}{does}.global{cached}.{kind} {both[0]}, {both[1]};")
+        if does == "ld" and base.strip() in values[1]:
+            return match[0]
+        return "\n".join(lines) if int(count) == len(lines) else match[0]
+
+    return replace(built, ptx=_WIDE.sub(narrow, built.ptx))
+
+
 def if_copies_were_instant(built: kernels.Build, entry: str, case: Case, told) -> str | None:
     """Whether a hazard of a copy is one of waiting, or of tiles and buffers as well.
 
@@ -71,7 +96,7 @@ def digits_lost(case: Case, got: np.ndarray, trace, source: str, kernel: str) ->
     off = np.abs(got - case.expected) / np.maximum(case.scale, 1e-30)
     if off.max() > 2.0**-7:
         return None
-    lines = _in_half(trace, source, kernel)
+    lines, whole = _in_half(trace, source, kernel), _to_int(trace, source, kernel)
     text = (
         f"All elements are nearly right: the error is at most {off.max():.1e} of what is summed up, so no term is missing, and "
         "digits are lost on the way."
@@ -80,7 +105,22 @@ def digits_lost(case: Case, got: np.ndarray, trace, source: str, kernel: str) ->
         return (
             f"{text} This computes in half, which has 11 significant bits: {'; '.join(lines[:2])}"
         )
+    if whole:
+        return f"{text} This makes a whole number of a float: {'; '.join(whole[:2])}"
     return text
+
+
+def _to_int(trace, source: str, kernel: str) -> list[str]:
+    rows = [
+        row for row in trace.instructions if re.match(r"cvt\.r[nzmp]i\.[su]\d+\.f32", row.opcode)
+    ]
+    lines = dict.fromkeys(own_line(row.frames, f"{kernel}.cu") for row in rows)
+    return [quote(line, source, ".cu") for line in lines if line]
+
+
+def computes_in_half(trace, source: str, kernel: str) -> bool:
+    """Whether any line of the kernel computes in half, or rounds to it."""
+    return bool(_in_half(trace, source, kernel))
 
 
 def _in_half(trace, source: str, kernel: str) -> list[str]:

@@ -72,8 +72,9 @@ def turns(case: Case, trace) -> str | None:
                 f"and must read s[{thread + half}]" if thread < half else "and must do nothing then"
             )
             return (
-                f"In turn {number} thread {thread} reads {read}, {must}: in turn {number} the {half} first "
-                f"thread{'s' if half > 1 else ''} add what lies {half} places further on."
+                f"In turn {number} thread {thread} reads {read}, {must}: "
+                + (f"then threads 0 to {half - 1} add" if half > 1 else "then thread 0 adds")
+                + f" what lies {half} place{'s' if half > 1 else ''} further on."
             )
         if missing := [thread for thread in range(half) if not reads.get(thread, set()) - {thread}]:
             return f"In turn {number} thread {missing[0]} adds nothing, and must add s[{missing[0] + half}] to its sum."

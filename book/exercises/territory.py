@@ -23,33 +23,43 @@ def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
         *((i, True) for i, a in enumerate(case.args) if isinstance(a, np.ndarray)),
     ]
     for block in _corners(case.grid):
-        traces = mine(block), right(block)
-        if None in traces:
+        layers = [(*block[:2], z) for z in range((*case.grid, 1, 1)[2])]
+        traces = [[of(layer) for layer in layers] for of in (mine, right)]
+        if any(trace is None for traced in traces for trace in traced):
             return None
+        whose = (
+            f"Block {block}"
+            if len(layers) == 1
+            else f"The {len(layers)} blocks ({block[0]}, {block[1]}, z)"
+        )
         for number, loads in wanted:
-            has, must = (_touched(trace, case, number, loads) for trace in traces)
-            if not len(has) or not len(must) or np.array_equal(has, must):
+            has, must = (_of_layers(traced, case, number, loads) for traced in traces)
+            if not len(must) or np.array_equal(has, must):
                 continue
             name, shape = parameter_name(number, source, kernel), case.args[number].shape
+            if not len(has) and not loads:
+                return f"{whose} stores nothing to {name}, and must store to {area(name, shape, must)}."
+            if not len(has):
+                continue
             does, do = ("reads", "read") if loads else ("stores to", "store to")
+            if len(layers) > 1:
+                does = do
             return (
-                f"Block {block} {does} {area(name, shape, has)}, and must {do} {area(name, shape, must)}"
-                f"{_at(traces[0], number, loads, kernel)}."
+                f"{whose} {does} {area(name, shape, has)}, and must {do} {area(name, shape, must)}"
+                f"{_at(traces[0][0], number, loads, kernel)}."
             )
     return None
 
 
 def _corners(grid) -> list[tuple[int, int, int]]:
-    """The first block, its neighbour along each axis, and the last one."""
-    x, y, z = (*grid, 1, 1)[:3]
-    found = [
-        (0, 0, 0),
-        (min(1, x - 1), 0, 0),
-        (0, min(1, y - 1), 0),
-        (0, 0, min(1, z - 1)),
-        (x - 1, y - 1, z - 1),
-    ]
+    """The first block, its neighbour along each axis, and the last one; those above each other along z count as one."""
+    x, y, _ = (*grid, 1, 1)[:3]
+    found = [(0, 0, 0), (min(1, x - 1), 0, 0), (0, min(1, y - 1), 0), (x - 1, y - 1, 0)]
     return list(dict.fromkeys(found))
+
+
+def _of_layers(traces, case: Case, number: int, loads: bool) -> np.ndarray:
+    return np.unique(np.concatenate([_touched(trace, case, number, loads) for trace in traces]))
 
 
 def _touched(trace, case: Case, number: int, loads: bool) -> np.ndarray:
