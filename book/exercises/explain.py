@@ -371,9 +371,14 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
         if not any(text[:3] == other[:3] for other in said):
             said.append(text)
     said = [line for text in said[:3] for line in text]
-    if any(h.kind == "unfinished-copy" and h.frames != h.other_frames for h in trace.hazards):
+    if any(h.kind == "unfinished-copy" and not two_copies(h, file) for h in trace.hazards):
         said += _waits(trace, source)
     return (headline, *said)
+
+
+def two_copies(hazard, file: str) -> bool:
+    """Whether both accesses are by one statement, which copies."""
+    return own_line(hazard.frames, file) == own_line(hazard.other_frames, file)
 
 
 def _waits(trace, source: str) -> list[str]:

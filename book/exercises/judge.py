@@ -42,6 +42,7 @@ from .explain import (
     own_line,
     parameter_name,
     quote,
+    two_copies,
 )
 from .made_of import made_of
 from .patience import DoesNotEnd
@@ -310,7 +311,7 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
             told = kernel.exercise.watch(last.case, last.trace)
             said += (told,) if told else ()
         elif (first := last.trace.hazards[0]).kind == "unfinished-copy" and (
-            first.frames != first.other_frames
+            not two_copies(first, kernel.file)
         ):
             told = if_copies_were_instant(
                 kernel.built,
@@ -520,7 +521,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if said[-1].startswith("All values fit a half") and not computes_in_half(
         last.trace, kernel.source, kernel.name
     ):
-        said = [*said[:-1], f"{NOT_EXPLAINED}: ["]
+        said = [*said[:-1], f"Some elements are {NOT_EXPLAINED}: [0] and others."]
     if explained(said):
         new = _new_here(tries) if "holds what belongs" in said[-1] else None
         return (headline, *said, *([new] if new else []))
@@ -538,11 +539,16 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         narrow = narrowed(kernel.exercise.settings, kernel.built, kernel.name, last.case)
         before = [f"It is right at {one.case.label}." for one in tries[:-1] if one.right]
         causes = [narrow, *before[:1]] if narrow else []
+    lost = (
+        None
+        if causes
+        else digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
+    )
+    if lost and ": line " in lost:
+        return (headline, lost)
     if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
         return made
-    if not causes and (
-        lost := digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
-    ):
+    if lost and not causes:
         return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)

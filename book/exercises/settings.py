@@ -33,7 +33,7 @@ def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
     def narrow(match: re.Match) -> str:
         guard, does, cached, count, kind, operands = match.groups()
         values = re.search(r"\{([^}]*)\}", operands)
-        address = re.search(r"\[([^\]+)\]", operands)
+        address = re.search(r"\[([^\]]+)\]", operands)
         if values is None or address is None:
             return match[0]
         size, lines = int(re.sub(r"\D", "", kind)) // 8, []
