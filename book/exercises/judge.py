@@ -53,9 +53,11 @@ from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
 from .settings import (
     computes_in_half,
     digits_lost,
+    makes_whole_numbers,
     if_copies_were_instant,
     narrowed,
     one_block_after_another,
+    whole_numbers,
     with_narrow_accesses,
 )
 from .signature import differences
@@ -379,9 +381,11 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
-        wide = ".v" in getattr(last.error, "instruction", "")
         seen = [] if _in_shared_memory(last) else _astray(kernel, [case])
-        if case.special and (wide or not (seen and kernel.exercise.outside)):
+        narrow = "float4" in kernel.exercise.outside and not _is_wide(last.error)
+        if case.special and seen and narrow:
+            return (*said, *seen, _right_before(whole[-1], case))
+        if case.special:
             return (*said, *seen, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
         return (*said, *seen)
     causes = _causes_in_addresses(kernel, [last.case, *later])
@@ -389,6 +393,8 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and not _in_shared_memory(last):
         causes = _astray(kernel, [last.case])
+        if causes and kernel.exercise.outside and _is_wide(last.error):
+            causes.append(kernel.exercise.outside)
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
     if not causes and isinstance(last.error, errors.OutOfBounds):
@@ -403,6 +409,12 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
                 "counts it, which may make a turn too many.",
             ]
     return (*said, *filter(None, causes))
+
+
+def _is_wide(error) -> bool:
+    """Whether it was an access of several elements at once, or one of shared memory's special kinds."""
+    instruction = getattr(error, "instruction", "")
+    return ".v" in instruction or "global" not in instruction
 
 
 NO_ERROR = errors.OutOfBounds("no access left shared memory, but one may have left an array in it")
@@ -496,6 +508,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     headline = f"wrong at {last.case.label}"
     if causes := kernel.differences():
         return (headline, *causes)
+    if hidden := between_blocks(kernel.exercise, kernel.source, kernel.built, [last.case]):
+        return hidden
     others = [attempt(kernel.built, kernel.name, case) for case in later]
     outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
     fine = [one.case for one in (*tries, *others) if one.right]
@@ -517,10 +531,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if "the sum is right, and stored at another element" in said[-1] and (
         made := _made_of(kernel, [last])
     ):
-        return made
-    if said[-1].startswith("All values fit a half") and not computes_in_half(
-        last.trace, kernel.source, kernel.name
-    ):
+        return (headline, *said, *made[2:])
+    if _by_chance(kernel, last, said[-1]):
         said = [*said[:-1], f"Some elements are {NOT_EXPLAINED}: [0] and others."]
     if explained(said):
         new = _new_here(tries) if "holds what belongs" in said[-1] else None
@@ -546,6 +558,12 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     )
     if lost and ": line " in lost:
         return (headline, lost)
+    if (
+        not causes
+        and not unset
+        and (beyond := beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR))
+    ):
+        return beyond
     if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
         return made
     if lost and not causes:
@@ -578,6 +596,15 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     return (headline, *said, *causes, *([new] if new else []))
 
 
+def _by_chance(kernel: _Kernel, last: Attempt, said: str) -> bool:
+    """Whether values look rounded, and no line of the kernel rounds so."""
+    if said.startswith("All values fit a half"):
+        return not computes_in_half(last.trace, kernel.source, kernel.name)
+    if said.startswith("Every element is a whole number"):
+        return not makes_whole_numbers(last.trace, kernel.source, kernel.name)
+    return False
+
+
 def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
     """Headline and lines on what a wrong element is made of, in the smallest of these launches that is wrong."""
     bad = [one for one in tried if one.error is None and not one.right and not one.case.drawn]
@@ -598,6 +625,7 @@ def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
         f"wrong at {one.case.label}",
         f"{told_where[0].upper()}{told_where[1:]} wrong.",
         told,
+        *whole_numbers(one.trace, kernel.source, kernel.name),
         *(_astray(kernel, [one.case]) or _in_shared(kernel, one)),
     )
 

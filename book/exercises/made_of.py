@@ -23,11 +23,13 @@ MOST = 1200  # elements of an input that are asked one by one
 def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | None:
     """A sentence on the first wrong element, None where the trials do not show what is wrong with it."""
     case = mine.case
+    if case.args[case.output].dtype.kind != "f" or case.args[0].dtype.kind != "f":
+        return None
     bad = wrong(case, got) & np.isfinite(got.astype(float))
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])
-    asked: tuple[Callable, ...] = (_of_sums, _scalars, _no_sum)
+    asked: tuple[Callable, ...] = (_of_sums, _scalars, _no_sum, _of_pairs)
     if case.product is not None:
         asked = (_scalars, _of_a_product)
     for ask in asked:
@@ -94,6 +96,8 @@ def _of_sums(mine: Trials, right: Trials, at, source: str) -> str | None:
         has = mine.weights(number, flat, places, others)
         if (must != has).any():
             said.append(_compared(mine, number, at, places, must, has, source))
+            if case.output not in inputs:
+                break  # what is multiplied with it tells the same
     return " ".join(said) or None
 
 
@@ -132,6 +136,27 @@ def _no_sum(mine: Trials, right: Trials, at, source: str) -> str | None:
     return None
 
 
+def _of_pairs(mine: Trials, right: Trials, at, source: str) -> str | None:
+    """Which elements of two inputs are multiplied with each other, where they are not those of the same place."""
+    case = mine.case
+    inputs = [i for i, v in enumerate(case.args) if isinstance(v, np.ndarray) and i != case.output]
+    if len(inputs) != 2 or case.args[inputs[0]].shape != case.args[inputs[1]].shape or len(at) != 1:
+        return None
+    (a, b), shape = inputs, case.args[inputs[0]].shape
+    number = np.broadcast_to(np.arange(shape[-1], dtype=float), shape)
+    for k in range(min(shape[-1], 64)):
+        one = np.zeros(shape)
+        one[..., k] = 1
+        met = float(mine.run({a: one, b: number})[at])
+        if np.isfinite(met) and met != k:
+            first, second = (f"{_name(mine, i, source)}[{at[0]}]" for i in inputs)
+            return (
+                f"{element(_name(mine, case.output, source), at)} multiplies {first}[{k}] with {second}[{met:g}], and must multiply "
+                f"it with {second}[{k}]."
+            )
+    return None
+
+
 def _others(case: Case, inputs, number: int) -> dict:
     """What the other arguments hold: ones in a product with this one, nothing where they are added to it."""
     others: dict = {i: 1.0 for i, v in enumerate(case.args) if isinstance(v, np.float32)}
@@ -162,7 +187,7 @@ def _compared(mine: Trials, number: int, at, places, must, has, source: str) -> 
     def listed(marked) -> str:
         return spans(name, shape, places[marked])
 
-    if must.sum() == 1 and has.sum() == 1:
+    if must.sum() == 1 and has.sum() == 1 and not (has < 0).any():
         return f"{where} holds {listed(has > 0)}, and must hold {listed(must > 0)}."
     if not has.any():
         return f"{where} takes nothing of {name}, and must take {listed(must > 0)}."
@@ -171,6 +196,8 @@ def _compared(mine: Trials, number: int, at, places, must, has, source: str) -> 
         said.append(f"lacks {listed((must > 0) & (has == 0))}")
     if ((must == 0) & (has > 0)).any():
         said.append(f"takes {listed((must == 0) & (has > 0))}, which it must not")
+    if (has < 0).any():
+        said.append(f"subtracts {listed(has < 0)}")
     for times in sorted(set(has[(must > 0) & (has > must)].tolist()))[:2]:
         marked = (must > 0) & (has > must) & (has == times)
         said.append(f"takes {listed(marked)} {times} times")

@@ -217,6 +217,9 @@ def piece_suspects(size: int) -> dict:
         "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
         "was summed before"
     ] = _of_pieces(size, lambda t: (t & (t - 1)) == 0)
+    found[
+        "What is stored is the neighbour of the sum: the sum of all is at place 0, not at place 1"
+    ] = _of_pieces(size, lambda t: t % 2)
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(

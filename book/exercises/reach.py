@@ -36,10 +36,8 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
         text = f"At {case.label} the kernel goes on to {span} of {name}, and {has}"
         text += f", numbered 0 to {len(value) - 1}."
         first = _first_read_beyond(trace, number, value.itemsize, value.size)
-        if len(beyond) == 1 and beyond[0] == len(value) and first:
-            text += (
-                f" What is read begins at element {first} there: the index is {first} too large."
-            )
+        if len(beyond) == 1 and beyond[0] == len(value) and first >= length:
+            text += f" It begins at {what} {first // length} too: the index is {first // length} too large."
         elif len(beyond) == 1 and beyond[0] == len(value):
             text += " It goes exactly one too far: is there a `<=` that must be `<`, or a `>` that must be `>=`?"
         elif matrix:
@@ -50,16 +48,14 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
 
 def _first_read_beyond(trace, number: int, itemsize: int, size: int) -> int:
     """The least element that the accesses touch which leave this array; 0 where that is its first one."""
-    least = []
+    by_line: dict = {}
     for row in trace.instructions:
-        lanes = [
-            access.addresses[access.active] // itemsize
-            for access in trace.accesses(row)
-            if access.buffer == f"argument {number}"
-        ]
-        if lanes and (np.concatenate(lanes) >= size).any():
-            least.append(int(np.concatenate(lanes).min()))
-    return min(least, default=0) if size > 1 or not least else min(least)
+        for access in trace.accesses(row):
+            if access.buffer == f"argument {number}":
+                lanes = access.addresses[access.active] // itemsize
+                by_line.setdefault((row.frames, access.kind), []).append(lanes)
+    touched = [np.concatenate(lanes) for lanes in by_line.values()]
+    return min((int(lanes.min()) for lanes in touched if (lanes >= size).any()), default=0)
 
 
 def _same_columns(found: np.ndarray, length: int) -> bool:

@@ -27,6 +27,25 @@ def with_instant_copies(built: kernels.Build) -> kernels.Build | None:
 _WIDE = re.compile(r"(?m)^\s*(@!?%p\d+ )?(ld|st)\.global((?:\.nc)?)\.v([24])\.(\w+)\s+([^;]*);")
 
 
+_COPY_OF = re.compile(
+    r"\bcp\.async\.c[ag]\.shared\.global\s+\[([^\]]+)\],\s*\[([^\]]+)\],\s*(8|16)\s*;"
+)
+
+
+def _copy_by_copy(match: re.Match) -> str:
+    """A copy of 8 or 16 bytes as copies of 4."""
+    target, source, size = match.groups()
+
+    def at(place: str, more: int) -> str:
+        base, _, offset = place.partition("+")
+        return f"[{base.strip()}+{int(offset or 0) + more}]"
+
+    return "\n".join(
+        f"cp.async.ca.shared.global {at(target, i)}, {at(source, i)}, 4;"
+        for i in range(0, int(size), 4)
+    )
+
+
 def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
     """The same kernel with each wide access of global memory made of single ones, which may lie anywhere."""
 
@@ -46,7 +65,7 @@ def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
             return match[0]
         return "\n".join(lines) if int(count) == len(lines) else match[0]
 
-    return replace(built, ptx=_WIDE.sub(narrow, built.ptx))
+    return replace(built, ptx=_COPY_OF.sub(_copy_by_copy, _WIDE.sub(narrow, built.ptx)))
 
 
 def if_copies_were_instant(built: kernels.Build, entry: str, case: Case, told) -> str | None:
@@ -116,6 +135,21 @@ def _to_int(trace, source: str, kernel: str) -> list[str]:
     ]
     lines = dict.fromkeys(own_line(row.frames, f"{kernel}.cu") for row in rows)
     return [quote(line, source, ".cu") for line in lines if line]
+
+
+def makes_whole_numbers(trace, source: str, kernel: str) -> bool:
+    """Whether any line of the kernel makes a whole number of a float, or adds whole numbers in memory."""
+    adds = any(
+        row.opcode.startswith(("atom", "red")) and ".f32" not in row.opcode
+        for row in trace.instructions
+    )
+    return adds or bool(_to_int(trace, source, kernel))
+
+
+def whole_numbers(trace, source: str, kernel: str) -> list[str]:
+    """A sentence on the lines that make whole numbers of floats, where there are any."""
+    lines = _to_int(trace, source, kernel)
+    return [f"This drops what stands behind the point: {'; '.join(lines[:2])}"] if lines else []
 
 
 def computes_in_half(trace, source: str, kernel: str) -> bool:
