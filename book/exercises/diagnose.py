@@ -392,7 +392,8 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
     loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
     middle = float(np.median(off))
     if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
-        return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0, and is nothing else added?"
+        side = "large" if middle > 0 else "small"
+        return f"Every element is too {side} by {abs(middle):.4g}: does the sum begin with 0, and is nothing else added?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
     if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:

@@ -53,8 +53,8 @@ from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
 from .settings import (
     computes_in_half,
     digits_lost,
-    makes_whole_numbers,
     if_copies_were_instant,
+    makes_whole_numbers,
     narrowed,
     one_block_after_another,
     whole_numbers,
@@ -381,7 +381,7 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
-        seen = [] if _in_shared_memory(last) else _astray(kernel, [case])
+        seen = [] if _in_shared_memory(last) else _astray(kernel, [case], copied)
         narrow = "float4" in kernel.exercise.outside and not _is_wide(last.error)
         if case.special and seen and narrow:
             return (*said, *seen, _right_before(whole[-1], case))
@@ -392,7 +392,7 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and not _in_shared_memory(last):
-        causes = _astray(kernel, [last.case])
+        causes = _astray(kernel, [last.case], copied)
         if causes and kernel.exercise.outside and _is_wide(last.error):
             causes.append(kernel.exercise.outside)
     if not causes and kernel.exercise.outside:
@@ -663,12 +663,14 @@ def _elements(case) -> int:
     return sum(a.size for a in case.args if isinstance(a, np.ndarray))
 
 
-def _astray(kernel: _Kernel, cases) -> list[str]:
+def _astray(kernel: _Kernel, cases, copies: bool = False) -> list[str]:
     """What a block touches and must not, or must and does not, in the first of these cases that shows it."""
     for case in cases if kernel.exercise.arch is None else ():
         if case.drawn:
             continue
-        builds = map(with_narrow_accesses, (kernel.built, kernel.solution()))
+        builds = [
+            with_narrow_accesses(built, copies) for built in (kernel.built, kernel.solution())
+        ]
         mine, right = (
             lambda block, built=built, case=case: in_ample_memory(built, kernel.name, case, [block])
             for built in builds

@@ -151,8 +151,8 @@ def _of_pairs(mine: Trials, right: Trials, at, source: str) -> str | None:
         if np.isfinite(met) and met != k:
             first, second = (f"{_name(mine, i, source)}[{at[0]}]" for i in inputs)
             return (
-                f"{element(_name(mine, case.output, source), at)} multiplies {first}[{k}] with {second}[{met:g}], and must multiply "
-                f"it with {second}[{k}]."
+                f"{element(_name(mine, case.output, source), at)} multiplies {first}[{k}] with {second}[{met:g}], and "
+                f"must multiply it with {second}[{k}]."
             )
     return None
 

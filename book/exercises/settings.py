@@ -28,7 +28,7 @@ _WIDE = re.compile(r"(?m)^\s*(@!?%p\d+ )?(ld|st)\.global((?:\.nc)?)\.v([24])\.(\
 
 
 _COPY_OF = re.compile(
-    r"\bcp\.async\.c[ag]\.shared\.global\s+\[([^\]]+)\],\s*\[([^\]]+)\],\s*(8|16)\s*;"
+    r"\bcp\.async\.c[ag]\.shared\.global\s+\[([^\]]+)\],\s*\[([^\]]+)\],\s*(8|16)\b[^;]*;"
 )
 
 
@@ -46,8 +46,11 @@ def _copy_by_copy(match: re.Match) -> str:
     )
 
 
-def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
-    """The same kernel with each wide access of global memory made of single ones, which may lie anywhere."""
+def with_narrow_accesses(built: kernels.Build, copies: bool = False) -> kernels.Build:
+    """The same kernel with each wide access of global memory made of single ones, which may lie anywhere.
+
+    copies: those by cp.async too.
+    """
 
     def narrow(match: re.Match) -> str:
         guard, does, cached, count, kind, operands = match.groups()
@@ -65,7 +68,8 @@ def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
             return match[0]
         return "\n".join(lines) if int(count) == len(lines) else match[0]
 
-    return replace(built, ptx=_COPY_OF.sub(_copy_by_copy, _WIDE.sub(narrow, built.ptx)))
+    ptx = _WIDE.sub(narrow, built.ptx)
+    return replace(built, ptx=_COPY_OF.sub(_copy_by_copy, ptx) if copies else ptx)
 
 
 def if_copies_were_instant(built: kernels.Build, entry: str, case: Case, told) -> str | None:
