@@ -393,7 +393,7 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
     middle = float(np.median(off))
     if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
         side = "large" if middle > 0 else "small"
-        return f"Every element is too {side} by {abs(middle):.4g}: does the sum begin with 0, and is nothing else added?"
+        return f"Every element is too {side} by {abs(middle):.4g}: does the sum begin with 0?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
     if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:

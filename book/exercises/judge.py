@@ -382,8 +382,7 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if whole := _whole(tries[:-1]):
         case = last.case
         seen = [] if _in_shared_memory(last) else _astray(kernel, [case], copied)
-        narrow = "float4" in kernel.exercise.outside and not _is_wide(last.error)
-        if case.special and seen and narrow:
+        if case.special and seen and _of_wide_only(kernel, last):
             return (*said, *seen, _right_before(whole[-1], case))
         if case.special:
             return (*said, *seen, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
@@ -393,7 +392,7 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and not _in_shared_memory(last):
         causes = _astray(kernel, [last.case], copied)
-        if causes and kernel.exercise.outside and _is_wide(last.error):
+        if causes and kernel.exercise.outside and not _of_wide_only(kernel, last):
             causes.append(kernel.exercise.outside)
     if not causes and kernel.exercise.outside:
         causes = [kernel.exercise.outside]
@@ -411,10 +410,11 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     return (*said, *filter(None, causes))
 
 
-def _is_wide(error) -> bool:
-    """Whether it was an access of several elements at once, or one of shared memory's special kinds."""
-    instruction = getattr(error, "instruction", "")
-    return ".v" in instruction or "global" not in instruction
+def _of_wide_only(kernel: _Kernel, last: Attempt) -> bool:
+    """Whether what the exercise says of accesses outside is about float4s, and this one takes single elements."""
+    return "float4" in kernel.exercise.outside and ".v" not in getattr(
+        last.error, "instruction", ""
+    )
 
 
 NO_ERROR = errors.OutOfBounds("no access left shared memory, but one may have left an array in it")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .cases import unwritten
 from .diagnose import wrong
 from .exercise import Case
 from .explain import parameter_name
@@ -32,6 +33,8 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
     asked: tuple[Callable, ...] = (_of_sums, _scalars, _no_sum, _of_pairs)
     if case.product is not None:
         asked = (_scalars, _of_a_product)
+    elif unwritten(case.args[case.output]).all():
+        asked = (_scalars, _of_sums, _no_sum, _of_pairs)
     for ask in asked:
         try:
             if said := ask(mine, right, at, source):

@@ -229,12 +229,27 @@ def piece_suspects(size: int) -> dict:
         "The distance goes down by 1 in each step, so values are added many times: it has to halve"
     ] = _of_pieces(size, lambda t: _by_steps(size, range(size // 2, 0, -1)))
     found[
-        f"Thread {size - 1} stores its sum: by these steps the sum of all arrives at thread 0"
+        f"Thread {size - 1} stores its sum: by these steps the sum of all arrives at thread 0 (or what is added is the other "
+        "value twice, and not the sum so far)"
     ] = _of_pieces(size, lambda t: np.where(t == size - 1, size, 0))
+    if size == 32:
+        for lane in range(1, size - 1):
+            found[
+                f"Lane {lane} stores its sum: by these steps the sum of all arrives at lane 0"
+            ] = _of_pieces(size, lambda t, lane=lane: _by_halves(size)[lane])
     found[f"The distance stays {size // 2} in every step"] = _of_pieces(
         size, lambda t: np.where(t == 0, 1, np.where(t == size // 2, len(steps), 0))
     )
     return found
+
+
+def _by_halves(size: int) -> np.ndarray:
+    """How often each lane counts each value after shuffles over 16, 8, 4, 2 and 1."""
+    held = np.eye(size)
+    for distance in (size >> n for n in range(1, size.bit_length())):
+        from_ = np.arange(size) + distance
+        held = held + held[np.where(from_ < size, from_, np.arange(size))]
+    return held
 
 
 def _by_steps(size: int, distances) -> np.ndarray:
