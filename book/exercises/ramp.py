@@ -214,10 +214,6 @@ def piece_suspects(size: int) -> dict:
         "is not the place where the sum stands"
     ] = _of_pieces(size, lambda t: t == size - 1)
     found[
-        "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
-        "was summed before"
-    ] = _of_pieces(size, lambda t: (t & (t - 1)) == 0)
-    found[
         "What is stored is the neighbour of the sum: the sum of all is at place 0, not at place 1"
     ] = _of_pieces(size, lambda t: t % 2)
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
@@ -233,6 +229,10 @@ def piece_suspects(size: int) -> dict:
         "value twice, and not the sum so far)"
     ] = _of_pieces(size, lambda t: np.where(t == size - 1, size, 0))
     if size == 32:
+        found[
+            "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
+            "was summed before"
+        ] = _of_pieces(size, lambda t: (t & (t - 1)) == 0)
         for lane in range(1, size - 1):
             found[
                 f"Lane {lane} stores its sum: by these steps the sum of all arrives at lane 0"

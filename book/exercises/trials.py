@@ -21,12 +21,9 @@ from .explain import STOPPED
 from .patience import time_limit
 
 SECONDS = 5.0  # of the processor, for all trials of one kernel
-DIGITS = (
-    (4, 11),
-    (64, 3),
-)  # bases, and how many digits of each a float holds exactly, with a sign and a carry
+# Bases, and how many digits of each a float (or a half) holds exactly, with a sign and a carry.
+DIGITS = ((4, 11), (64, 3), (1 << 20, 1))
 DIGITS_OF_HALVES = ((4, 7), (64, 2))
-CLOSE = 1e-3
 
 
 class TrialFailed(Exception):
