@@ -47,7 +47,9 @@ def shared_outputs(case: Case, trace) -> list[str]:
         for access in trace.accesses(row):
             if access.buffer == f"argument {case.output}" and access.kind == "store":
                 lanes = np.flatnonzero(access.active)
-                stores.append(np.stack([access.addresses[lanes] // width, 32 * access.warp + lanes]))
+                stores.append(
+                    np.stack([access.addresses[lanes] // width, 32 * access.warp + lanes])
+                )
     if not stores:
         return []
     by_threads = np.unique(np.concatenate(stores, axis=1), axis=1)  # a thread may store there again

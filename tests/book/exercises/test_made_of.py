@@ -102,7 +102,9 @@ def test_weights_of_any_size_are_read_off_and_what_is_no_sum_is_not():
         return trials.weights(0, 0, np.arange(32), {})
 
     assert (weights(exercise.solution) == 1).all()
-    assert (weights(exercise.solution.replace("sum +=", "sum = 8 * sum +"))[[0, 16]] == [8**5, 8**4]).all()
+    assert (
+        weights(exercise.solution.replace("sum +=", "sum = 8 * sum +"))[[0, 16]] == [8**5, 8**4]
+    ).all()
     with pytest.raises(TrialFailed):
         weights(exercise.solution.replace("sum +=", "sum = sum * sum +"))
 
@@ -110,7 +112,9 @@ def test_weights_of_any_size_are_read_off_and_what_is_no_sum_is_not():
 def test_a_kernel_that_stops_has_no_trials():
     exercise = find("coalesce")
     case = exercise.cases(np.random.default_rng())[0]
-    built = compile_cell("coalesce", exercise.solution.replace("row * K + k", "row * K + k + 100000"))
+    built = compile_cell(
+        "coalesce", exercise.solution.replace("row * K + k", "row * K + k + 100000")
+    )
     with pytest.raises(TrialFailed):
         Trials(built, "coalesce", case).run({})
     assert attempt(built, "coalesce", case).error is not None
