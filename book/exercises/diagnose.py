@@ -120,10 +120,15 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first
         return [*said, kind]
     if how := _changed_on_the_way(case, got, bad):
         return [*said, f"{_first_up(where(bad))} {how}"]
+    return [*said, place_and_values(case, got, bad)]
+
+
+def place_and_values(case: Case, got: np.ndarray, bad: np.ndarray) -> str:
+    """Which elements are wrong, and what the first of them holds: where no cause is known."""
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
-    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."]
+    return f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."
 
 
 def _never_written(missing: np.ndarray) -> str:

@@ -20,11 +20,11 @@ from .cases import unwritten
 from .compiler_words import explained as in_words
 from .counts import COUNTS
 from .diagnose import (
-    NOT_EXPLAINED,
     NOTHING_ADDED,
     explained,
     findings,
     named,
+    place_and_values,
     stops_at_another_size,
     where,
     wrong,
@@ -519,7 +519,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     known = named(last.case, last.output, suspects, outputs, fine)
     watch, decode = kernel.exercise.watch, kernel.exercise.decode
-    told = None if known else watch and watch(last.case, last.trace)
+    told = None if known else watch and _watched(kernel, last)
     told = told or (None if known else decode and decode(last.case, last.output))
     if told:
         made = _made_of(kernel, [last]) if watch and kernel.exercise.arch is None else ()
@@ -533,7 +533,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     ):
         return (headline, *said, *made[2:])
     if _by_chance(kernel, last, said[-1]):
-        said = [*said[:-1], f"Some elements are {NOT_EXPLAINED}: [0] and others."]
+        bad = wrong(last.case, last.output) & ~unwritten(last.output)
+        said = [*said[:-1], place_and_values(last.case, last.output, bad)]
     if explained(said):
         new = _new_here(tries) if "holds what belongs" in said[-1] else None
         return (headline, *said, *([new] if new else []))
@@ -594,6 +595,18 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         ]
     new = _new_here(tries)
     return (headline, *said, *causes, *([new] if new else []))
+
+
+def _watched(kernel: _Kernel, last: Attempt) -> str | None:
+    """What `watch` says of the first block, or else of the block of the first wrong element, where each block has one."""
+    case, watch = last.case, kernel.exercise.watch
+    told = watch(case, last.trace)
+    if told or len(case.grid) > 1 or case.expected.shape != tuple(case.grid):
+        return told
+    block = int(np.flatnonzero(wrong(case, last.output))[0])
+    trace = in_ample_memory(kernel.built, kernel.name, case, [(block, 0, 0)])
+    told = trace and watch(case, trace)
+    return f"In block {block}: {told}" if told else None
 
 
 def _by_chance(kernel: _Kernel, last: Attempt, said: str) -> bool:
