@@ -606,7 +606,7 @@ def _watched(kernel: _Kernel, last: Attempt) -> str | None:
     block = int(np.flatnonzero(wrong(case, last.output))[0])
     trace = in_ample_memory(kernel.built, kernel.name, case, [(block, 0, 0)])
     told = trace and watch(case, trace)
-    return f"In block {block}: {told}" if told else None
+    return f"In block {block}, {told[0].lower()}{told[1:]}" if told else None
 
 
 def _by_chance(kernel: _Kernel, last: Attempt, said: str) -> bool:

@@ -57,7 +57,12 @@ def _constants(trace) -> dict[str, int]:
 def turns(case: Case, trace) -> str | None:
     """A sentence where the turns of a sum in shared memory do not halve: the first thread that reads what it must not."""
     size = int(np.prod(case.block))
-    for number, reads in enumerate(_turns(trace), 1):
+    found = _turns(trace)
+    if not found:
+        return (
+            "No thread adds what another one has stored. Which threads does the test let through?"
+        )
+    for number, reads in enumerate(found, 1):
         half = size >> number
         if half == 0:
             return None

@@ -47,6 +47,7 @@ EDITED = {
     ("block_reduce", "the distance grows"): ([("int half = 128; half > 0; half /= 2", "int half = 1; half < 256; half *= 2")], "In turn 1 thread 0 reads s[1], and must read s[128]"),
     ("block_reduce", "half of the threads idle"): ([("t < half", "t % 2 == 0 && t < half")], "In turn 1 thread 1 adds nothing, and must add s[129] to its sum"),
     ("block_reduce", "a race within a turn"): ([("s[t + half];", "s[t + half - 1];")], "thread (0, 0, 0) reads s[127], and thread (127, 0, 0) writes it"),
+    ("block_reduce", "the first block only adds"): ([("if (t < half)", "if (i < half)")], "In block 1, no thread adds what another one has stored"),
     ("shuffle_sum", "distances that do not halve"): ([("step /= 2", "step -= 4")], "The shuffles go over distances of 16, 12, 8, 4. They have to go over 16, 8, 4, 2 and 1"),
     ("shuffle_sum", "parts of the warp"): ([(DOWN, DOWN.replace("step", "step, 16"))], "With a width of 16 each 16 lanes are by themselves"),
     ("shuffle_sum", "the first values again"): ([("    for (int step", "    const float mine = sum;\n    for (int step"), (DOWN, DOWN.replace("sum, step", "mine, step"))], "not the sum that it has by then"),
