@@ -8,6 +8,7 @@ from . import answers, functions, hopper, lanes, launches, ramp
 from .exercise import Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
 from .launches import last_drawn, products
+from .shuffles import distances, turns
 
 MEMORY = "Memory"
 MORE_WORK = "More work per thread"
@@ -569,6 +570,7 @@ EXERCISES = (
         needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
         goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
         suspects=ramp.piece_suspects(32),
+        watch=distances,
     ),
     Exercise(
         "block_reduce", ACROSS, "Sum a block", 20,
@@ -586,6 +588,7 @@ EXERCISES = (
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
         goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
         suspects=ramp.piece_suspects(256),
+        watch=turns,
     ),
     Exercise(
         "split_k", ACROSS, "Split K between blocks", 15,
@@ -649,6 +652,7 @@ EXERCISES = (
         cases=lambda rng: last_drawn(ramp.tf32_products(rng)),
         needs=(Need("matrix multiplications of a warp", 72, "M=16, N=24, K=64", "tensor cores multiply both parts"),),
         suspects=ramp.TF32_SUSPECTS,
+        settings=ramp.TF32_SETTINGS,
     ),
     Exercise(
         "tile_copy", CAPSTONE, "Step 1: bring a tile into shared memory", 15,

@@ -122,11 +122,7 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first
         return [*said, f"{_first_up(where(bad))} {how}"]
     if partly := _partly(case, got, bad, suspects):
         return [*said, partly]
-    at = tuple(np.argwhere(bad)[0])
-    place = ", ".join(map(str, map(int, at)))
-    values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
-    short = _too_few_digits(case, got)
-    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}.{short}"]
+    return [*said, f"{place_and_values(case, got, bad)}{_too_few_digits(case, got)}"]
 
 
 LEAST = 8  # elements that a suspect has to explain where the others are right
@@ -148,6 +144,14 @@ def _partly(case: Case, got, bad, suspects) -> str | None:
     return None
 
 
+def place_and_values(case: Case, got: np.ndarray, bad: np.ndarray) -> str:
+    """Which elements are wrong, and what the first of them holds: where no cause is known."""
+    at = tuple(np.argwhere(bad)[0])
+    place = ", ".join(map(str, map(int, at)))
+    values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
+    return f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."
+
+
 def _never_written(missing: np.ndarray) -> str:
     if missing.all():
         return "No element is ever written."
@@ -161,6 +165,8 @@ def _whole_numbers(case: Case, got, missing) -> str | None:
     if not case.tolerance or (~missing).sum() < 8:
         return None
     with np.errstate(invalid="ignore"):
+        if np.abs(got[~missing]).max() > 1 << 20:
+            return None  # a float has no digits behind the point there
         if (got == np.round(got))[~missing].all() and (
             case.expected != np.round(case.expected)
         ).all():
@@ -271,12 +277,22 @@ def _moved(case: Case, got, missing) -> str | None:
     if case.tolerance:
         return _moved_element(case, got, missing) if got.ndim == 1 else None
     gone = missing.reshape(mine.shape).any(1)
+    if not whole and not _mostly_elsewhere(mine[~gone], right):
+        return None  # by chance, here and there
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
             return f"{here} of the output{chunk} holds what belongs at {there}{_how_moved(case, got, here, there)}."
     return None
+
+
+def _mostly_elsewhere(mine, right) -> bool:
+    """Whether most of what is wrong is right at another place."""
+    bad = (
+        (mine != right[: len(mine)]).any(1) if len(mine) == len(right) else np.ones(len(mine), bool)
+    )
+    return bool(np.isin(mine[bad], right).mean() > 0.5)
 
 
 def _how_moved(case: Case, got, here, there) -> str:
@@ -359,7 +375,10 @@ def _moved_element(case: Case, got, missing) -> str | None:
     at = min(source, default=None)
     if at is None:
         return None
-    return f"Element {at} of the output holds what belongs at {source[at]}."
+    return (
+        f"Element {at} of the output holds what belongs at {source[at]}: the row, or piece, that is summed is not the one that "
+        "the sum is stored for."
+    )
 
 
 def _left_as_it_was(case: Case, got, bad) -> str | None:
@@ -433,7 +452,8 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
     loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
     middle = float(np.median(off))
     if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
-        return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0?"
+        side = "large" if middle > 0 else "small"
+        return f"Every element is too {side} by {abs(middle):.4g}: does the sum begin with 0?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
     alpha = case.product.alpha if case.product is not None else 1.0

@@ -76,11 +76,11 @@ def test_other_names_and_equal_types_are_the_reader_s_own():
     assert differences(renamed, find("coalesce").skeleton, "coalesce") == []
 
 
-def test_a_mistake_without_a_name_has_a_place_and_two_values(monkeypatch):
-    monkeypatch.setattr("book.exercises.judge.smallest_change", lambda *args, **how: None)
-    verdict = said_of("coalesce", [("sum += A", "sum += k % 7 == 3 ? 1.0f : A")])
-    assert "[0, 0] holds " in str(verdict) and " and must hold " in str(verdict)
-    assert not explained(str(verdict).splitlines())
+def test_a_mistake_without_a_name_has_a_place_and_two_values():
+    case = find("coalesce").cases(np.random.default_rng())[0]
+    said = findings(case, np.cos(case.expected).astype(np.float32))
+    assert "[0, 0] holds " in said[-1] and " and must hold " in said[-1]
+    assert not explained(said)
 
 
 def test_suspects_that_look_alike_here_are_told_apart_by_another_case():
