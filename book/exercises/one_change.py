@@ -28,6 +28,7 @@ from .patience import time_limit
 from .variants import Change, changes, own_lines
 
 SECONDS = 15  # of the processor, for all that is tried
+MORE_SECONDS = 4  # after a whole line has been found to be wrong, for what in it is
 AT_ONCE = 10, 20, 48  # variants in the first compiles, and in each that follows
 MOST = 2400  # variants
 ONE_LAUNCH = 2  # seconds of the processor
@@ -61,7 +62,7 @@ def smallest_change(
     except ImportError:
         return None
     ends = time.process_time() + seconds
-    seen: set[str] = set()
+    first, seen = None, set()
     block = _one_block(cases[0], output)
     variants = islice(changes(source, given, answer, suspected), MOST)
     sizes = chain(AT_ONCE, repeat(AT_ONCE[-1]))
@@ -71,14 +72,18 @@ def smallest_change(
                 continue
             seen.add(text)
             if time.process_time() > ends:
-                return None
+                return first
             if _right(module, name, cases[0], None, block) and all(
                 _right(module, name, case, right or is_right, None) for case in cases
             ):
-                return f"{change.words} it would be right."
+                said = f"{change.words} it would be right."
+                if not change.of_a_line:
+                    return said
+                if first is None:  # what is changed in the line may yet be found
+                    first, ends = said, min(ends, time.process_time() + MORE_SECONDS)
         if time.process_time() > ends:
-            return None
-    return None
+            break
+    return first
 
 
 def is_right(case: Case, output, trace) -> bool:

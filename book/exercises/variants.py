@@ -46,10 +46,14 @@ class Token:
 
 @dataclass(frozen=True)
 class Change:
-    """A variant of the source, and what was changed, as a clause that ends "... it would be right"."""
+    """A variant of the source, and what was changed, as a clause that ends "... it would be right".
+
+    of_a_line: a whole line was replaced by another.
+    """
 
     source: str
     words: str
+    of_a_line: bool = False
 
 
 def tokens_of(source: str) -> list[Token]:
@@ -247,7 +251,9 @@ def _like_answered(source: str, mine, answer: str, given: str) -> Iterator[Chang
             if _brackets(other) == _brackets(lines[n - 1]):
                 changed = [*lines[: n - 1], other, *lines[n:]]
                 yield Change(
-                    "\n".join(changed), f"line {n} is the wrong one. With a right line in its place"
+                    "\n".join(changed),
+                    f"line {n} is the wrong one. With a right line in its place",
+                    True,
                 )
     stripped = [[line.strip() for line in text] for text in (lines, theirs)]
     for kind, low, high, start, end in difflib.SequenceMatcher(
@@ -256,7 +262,7 @@ def _like_answered(source: str, mine, answer: str, given: str) -> Iterator[Chang
         if kind == "replace" and high - low <= 6 and 2 * (high - low) <= len(mine):
             changed = [*lines[:low], *theirs[start:end], *lines[high:]]
             span = f"line {low + 1} is" if high - low == 1 else f"lines {low + 1} to {high} are"
-            yield Change("\n".join(changed), f"{span} wrong. With right ones in their place")
+            yield Change("\n".join(changed), f"{span} wrong. With right ones in their place", True)
 
 
 def _brackets(words) -> list[int]:
