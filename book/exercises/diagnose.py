@@ -459,6 +459,8 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
     alpha = case.product.alpha if case.product is not None else 1.0
     if near.all() and abs(alpha - 1) > 1e-3 and abs(factor - alpha) < 1e-3:
         return f"Every element is {alpha:g} times what it must be, and alpha is {alpha:g}: alpha is multiplied in twice."
+    if near.all() and abs(alpha - 1) > 1e-3 and abs(factor * alpha - 1) < 1e-3:
+        return f"Every element is A @ B, not multiplied by alpha, which is {alpha:g}. Does alpha lose its digits on the way?"
     if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:
         return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
     return None

@@ -261,8 +261,10 @@ def _like_answered(source: str, mine, answer: str, given: str) -> Iterator[Chang
     ).get_opcodes():
         if kind == "replace" and high - low <= 6 and 2 * (high - low) <= len(mine):
             changed = [*lines[:low], *theirs[start:end], *lines[high:]]
-            span = f"line {low + 1} is" if high - low == 1 else f"lines {low + 1} to {high} are"
-            yield Change("\n".join(changed), f"{span} wrong. With right ones in their place", True)
+            words = f"lines {low + 1} to {high} are wrong. With right ones in their place"
+            if high - low == 1:
+                words = f"line {high} is wrong. With a right one in its place"
+            yield Change("\n".join(changed), words, True)
 
 
 def _brackets(words) -> list[int]:
