@@ -532,6 +532,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         made := _made_of(kernel, [last])
     ):
         return (headline, *said, *made[2:])
+    if said[-1].startswith("Every element is too ") and (made := _made_of(kernel, [last])):
+        return made
     if _by_chance(kernel, last, said[-1]):
         bad = wrong(last.case, last.output) & ~unwritten(last.output)
         said = [*said[:-1], place_and_values(last.case, last.output, bad)]
@@ -638,7 +640,7 @@ def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
         f"wrong at {one.case.label}",
         f"{told_where[0].upper()}{told_where[1:]} wrong.",
         told,
-        *whole_numbers(one.trace, kernel.source, kernel.name),
+        *(whole_numbers(one.trace, kernel.source, kernel.name) if _says_rounded(told) else ()),
         *(_astray(kernel, [one.case]) or _in_shared(kernel, one)),
     )
 
@@ -667,6 +669,10 @@ def _told_of(kernel: _Kernel, built: kernels.Build, case, output=None) -> str | 
     except TrialFailed:
         return None
     return made_of(mine, right, output, kernel.source)
+
+
+def _says_rounded(told: str) -> bool:
+    return "behind the point" in told or "something else is done" in told
 
 
 MANY = 20_000  # elements in the arrays of a launch: trials of a larger one take long

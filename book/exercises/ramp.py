@@ -216,6 +216,9 @@ def piece_suspects(size: int) -> dict:
     found[
         "What is stored is the neighbour of the sum: the sum of all is at place 0, not at place 1"
     ] = _of_pieces(size, lambda t: t % 2)
+    found[
+        "In each step the sum so far is doubled: `sum += a` adds a to it, `sum += sum + a` adds the sum once more"
+    ] = _of_pieces(size, lambda t: [2 ** (len(steps) - int(i).bit_count()) for i in t])
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
