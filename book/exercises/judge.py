@@ -546,7 +546,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             return (f"wrong at {case.label}", *more)
     causes = untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
-    causes = causes or stops_at_another_size(last.case, unwritten(last.output))
+    if not causes and (causes := stops_at_another_size(last.case, unwritten(last.output))):
+        causes = [*_astray(kernel, [last.case]), *causes]
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])

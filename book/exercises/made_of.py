@@ -126,7 +126,7 @@ def _no_sum(mine: Trials, right: Trials, at, source: str) -> str | None:
             (x / 16, f"where {name} holds numbers between 0 and 1"),
         ):
             has, must = held(value)
-            if np.isfinite(has) and abs(has - must) > 1e-3 * max(abs(must), 1):
+            if not np.isfinite(has) or abs(has - must) > 1e-3 * max(abs(must), 1):
                 whole = has == round(has) and must != round(must)
                 what = (
                     "digits behind the point are lost, as in an int"
@@ -244,6 +244,9 @@ def _of_a_product(mine: Trials, right: Trials, at, source: str) -> str | None:
     if said := _no_product(ask, at, names):
         return said
     count = ask(1, 1)[at]
+    if count == 0 and (several := _several(ask, at, 0, ask.M)):
+        listed = ", ".join(f"row {n} {times:g} times" for n, times in several[:4])
+        return f"{element(names[2], at)} adds and subtracts rows of {names[0]} ({listed}), and must take all of row {at[0]}, once."
     if count == 0:
         return f"{element(names[2], at)} gets no term at all, though something must be added to it."
     if not np.isfinite(count):
