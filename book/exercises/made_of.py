@@ -39,8 +39,8 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
         try:
             if said := ask(mine, right, at, source):
                 return said
-        except TrialFailed:
-            continue
+        except (TrialFailed, ArithmeticError, ValueError):
+            continue  # numbers beyond what a trial can read
     return None
 
 
@@ -127,7 +127,7 @@ def _no_sum(mine: Trials, right: Trials, at, source: str) -> str | None:
         ):
             has, must = held(value)
             if not np.isfinite(has) or abs(has - must) > 1e-3 * max(abs(must), 1):
-                whole = has == round(has) and must != round(must)
+                whole = has == np.round(has) and must != np.round(must)
                 what = (
                     "digits behind the point are lost, as in an int"
                     if whole
