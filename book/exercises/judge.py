@@ -604,6 +604,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         made := _made_of(kernel, [last])
     ):
         return (headline, *said, *made[2:], *_one_change(kernel, tries, later))
+    if said[-1].startswith("Every element is too ") and (made := _made_of(kernel, [last])):
+        return made
     if _by_chance(kernel, last, said[-1]):
         bad = wrong(last.case, last.output) & ~unwritten(last.output)
         said = [*said[:-1], place_and_values(last.case, last.output, bad)]
@@ -619,7 +621,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             return (f"wrong at {case.label}", *more)
     causes = untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
-    causes = causes or stops_at_another_size(last.case, unwritten(last.output))
+    if not causes and (causes := stops_at_another_size(last.case, unwritten(last.output))):
+        causes = [*_astray(kernel, [last.case]), *causes]
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
@@ -714,7 +717,7 @@ def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
         f"wrong at {one.case.label}",
         f"{told_where[0].upper()}{told_where[1:]} wrong.",
         told,
-        *whole_numbers(one.trace, kernel.source, kernel.name),
+        *(whole_numbers(one.trace, kernel.source, kernel.name) if _says_rounded(told) else ()),
         *(_astray(kernel, [one.case]) or _in_shared(kernel, one)),
     )
 
@@ -743,6 +746,10 @@ def _told_of(kernel: _Kernel, built: kernels.Build, case, output=None) -> str | 
     except TrialFailed:
         return None
     return made_of(mine, right, output, kernel.source)
+
+
+def _says_rounded(told: str) -> bool:
+    return "behind the point" in told or "something else is done" in told
 
 
 MANY = 20_000  # elements in the arrays of a launch: trials of a larger one take long

@@ -30,7 +30,7 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
     if not bad.any():
         return None
     at = tuple(int(i) for i in np.argwhere(bad)[0])
-    asked: tuple[Callable, ...] = (_of_sums, _scalars, _no_sum, _of_pairs)
+    asked: tuple[Callable, ...] = (_of_sums, _no_sum, _scalars, _of_pairs)
     if case.product is not None:
         asked = (_scalars, _of_a_product)
     elif unwritten(case.args[case.output]).all():
@@ -39,8 +39,8 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
         try:
             if said := ask(mine, right, at, source):
                 return said
-        except TrialFailed:
-            continue
+        except (TrialFailed, ArithmeticError, ValueError):
+            continue  # numbers beyond what a trial can read
     return None
 
 
@@ -126,8 +126,8 @@ def _no_sum(mine: Trials, right: Trials, at, source: str) -> str | None:
             (x / 16, f"where {name} holds numbers between 0 and 1"),
         ):
             has, must = held(value)
-            if np.isfinite(has) and abs(has - must) > 1e-3 * max(abs(must), 1):
-                whole = has == round(has) and must != round(must)
+            if not np.isfinite(has) or abs(has - must) > 1e-3 * max(abs(must), 1):
+                whole = has == np.round(has) and must != np.round(must)
                 what = (
                     "digits behind the point are lost, as in an int"
                     if whole
@@ -201,9 +201,12 @@ def _compared(mine: Trials, number: int, at, places, must, has, source: str) -> 
         said.append(f"takes {listed((must == 0) & (has > 0))}, which it must not")
     if (has < 0).any():
         said.append(f"subtracts {listed(has < 0)}")
-    for times in sorted(set(has[(must > 0) & (has > must)].tolist()))[:2]:
+    often = sorted(set(has[(must > 0) & (has > must)].tolist()))
+    for times in often[:2]:
         marked = (must > 0) & (has > must) & (has == times)
         said.append(f"takes {listed(marked)} {times} times")
+    if len(often) > 2:
+        said.append(f"others up to {often[-1]} times")
     needs = (
         f"{where} must be made of {listed(must > 0)}, each once. " if (must > 0).sum() > 1 else ""
     )
@@ -241,7 +244,12 @@ def _of_a_product(mine: Trials, right: Trials, at, source: str) -> str | None:
     if said := _no_product(ask, at, names):
         return said
     count = ask(1, 1)[at]
-    if not np.isfinite(count) or count == 0:
+    if count == 0 and (several := _several(ask, at, 0, ask.M)):
+        listed = ", ".join(f"row {n} {times:g} times" for n, times in several[:4])
+        return f"{element(names[2], at)} adds and subtracts rows of {names[0]} ({listed}), and must take all of row {at[0]}, once."
+    if count == 0:
+        return f"{element(names[2], at)} gets no term at all, though something must be added to it."
+    if not np.isfinite(count):
         return None
     i, j = at
     said, where = [], element(names[2], at)
@@ -338,6 +346,40 @@ def _rule(line: np.ndarray, axis: int, what: str) -> str:
     return ""
 
 
+def _one(size: int, k: int) -> np.ndarray:
+    return (np.arange(size) == k).astype(float)
+
+
+def _parts(ask: _Asked, at) -> list[str]:
+    """What fraction of some terms along K an element has, where it has not all of each."""
+    for k in (0, ask.K // 2, ask.K - 1):
+        part = float(ask(_one(ask.K, k), 1)[at])
+        if np.isfinite(part) and abs(part - round(part)) > CLOSE:
+            return [
+                f"has the term k = {k} only {part:.3g} times: the sum so far is multiplied by something, or a "
+                "term is not taken whole"
+            ]
+    first, last = (float(ask(_one(ask.K, k), 1)[at]) for k in (0, ask.K - 1))
+    if first != last:
+        return [
+            f"has the term k = 0 {first:.3g} times and the term k = {ask.K - 1} {last:.3g} times: the sum so far is "
+            "multiplied by something in each turn"
+        ]
+    return []
+
+
+def _fractions(ask: _Asked, at, count: float, names) -> list[str]:
+    """Where an operand loses what stands behind the point."""
+    for A, B, name in ((0.25, 1, names[0]), (1, 0.25, names[1])):
+        held = float(ask(A, B)[at])
+        if np.isfinite(held) and abs(held - 0.25 * count) > CLOSE * count:
+            return [
+                f"is {held:.4g} where all of {name} is 0.25 and all of the other operand is 1, and must be "
+                f"{0.25 * count:.4g} there: digits behind the point are lost, as in an int"
+            ]
+    return []
+
+
 def _terms(ask: _Asked, at, count: float, names) -> list[str]:
     """Which terms along K are missing, come twice, or meet another element of B, of an element with the right row and column."""
     M, N = ask.M, ask.N
@@ -345,8 +387,16 @@ def _terms(ask: _Asked, at, count: float, names) -> list[str]:
     others = {**ask.fixed, 1: np.ones((N, ask.K) if ask.by_columns else (ask.K, N))}
     flat = int(np.ravel_multi_index(at, (M, N)))
     own = np.ravel_multi_index((np.full(ask.K, at[0]), np.arange(ask.K)), shape)
-    times = ask.trials.weights(number, flat, own, others)
     i, j = at
+    try:
+        times = ask.trials.weights(number, flat, own, others)
+    except TrialFailed:
+        return _parts(ask, at)
+    if (times > 1).any() and ask(_one(ask.K, 0), _one(ask.K, 1)[:, None])[at]:
+        return [
+            f"multiplies {names[0]}[{i}][0] with {names[1]}[1][{j}] too: each term of {names[0]} has to be multiplied with its "
+            f"own term of {names[1]} before anything is added"
+        ]
     if (times != 1).any():
         said = []
         for n in [n for n in sorted(set(times.tolist())) if n != 1][:2]:
@@ -359,7 +409,7 @@ def _terms(ask: _Asked, at, count: float, names) -> list[str]:
         return said
     sign = np.random.default_rng(2).choice([-1.0, 1.0], ask.K)
     if ask(sign, sign[:, None])[at] == count:
-        return []
+        return _fractions(ask, at, count, names)
     for k in range(ask.K):
         one = (np.arange(ask.K) == k).astype(float)
         met = ask(one, np.arange(ask.K, dtype=float)[:, None])[at]

@@ -97,6 +97,13 @@ def kept(case: Case, output) -> str | None:
     close = np.abs(output - case.expected) <= 20 * case.tolerance * case.scale
     if not same.any() or not (same | close).all():
         return None
+    for name, values in (("x", case.args[0]), ("y", old)):
+        for words, marked in (("negative", values < 0), ("positive", values > 0)):
+            if 1 < same.sum() < len(same) and (same == marked).all():
+                return (
+                    f"What is not changed are the elements where {name} is {words}: a value is tested or cut off, where only the "
+                    "index may be."
+                )
     if same.mean() > 0.97:
         which = "No element is" if same.all() else "Almost no element is"
         return (
@@ -216,6 +223,9 @@ def piece_suspects(size: int) -> dict:
     found[
         "What is stored is the neighbour of the sum: the sum of all is at place 0, not at place 1"
     ] = _of_pieces(size, lambda t: t % 2)
+    found[
+        "In each step the sum so far is doubled: `sum += a` adds a to it, `sum += sum + a` adds the sum once more"
+    ] = _of_pieces(size, lambda t: [2 ** (len(steps) - int(i).bit_count()) for i in t])
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(

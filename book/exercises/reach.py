@@ -39,7 +39,10 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
         if len(beyond) == 1 and beyond[0] == len(value) and first >= length:
             text += f" It begins at {what} {first // length} too: the index is {first // length} too large."
         elif len(beyond) == 1 and beyond[0] == len(value):
-            text += " It goes exactly one too far: is there a `<=` that must be `<`, or a `>` that must be `>=`?"
+            text += (
+                " It goes exactly one too far: is there a `<=` that must be `<`, a `>` that must be `>=`, or an index that "
+                "reaches one further?"
+            )
         elif matrix:
             text += " The loop along K must end there, or a guard must stop what lies beyond."
         said.append(text)
