@@ -7,6 +7,7 @@ three are timed at that size. On the emulator the same kernels run with the same
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from .explain import (
     explain_hazards,
     explain_refusal,
     explain_uneven,
+    parameter_name,
 )
 from .inflight import ahead
 from .judge import OF_INDICES, RIGHT, WRONG, folded
@@ -219,7 +221,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
             warnings = ()
             if done.trace is not None:
                 b, entry, text = found[-1]
-                said = _undefined(done.trace, text, b.name) or said
+                said = _undefined(done.trace, text, b.name, kernel) or said
                 if said and _is_vague(said, done.trace):
                     said += _technique(kernel, done.trace, size) or _nearer(
                         kernel, b, entry, text, done
@@ -234,11 +236,15 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
 PARAMETERS = "void {}(const half* A, const half* B, float* C, int M, int K, int N) {{"
 
 
-def _undefined(trace, text: str, name: str) -> list[str]:
+def _undefined(trace, text: str, name: str, kernel: LabKernel) -> list[str]:
     """What the lab's comparison cannot see: barriers that some threads skip, races, what was never written."""
     if trace.uneven:
         return list(explain_uneven(trace, text, name))
-    return list(explain_hazards(trace, text, name)) if trace.hazards else []
+    said = explain_hazards(trace, text, name) if trace.hazards else ()
+    return [
+        re.sub(r"argument (\d)", lambda m: parameter_name(int(m[1]), text, kernel.name), line)
+        for line in said
+    ]
 
 
 def _is_vague(said: Sequence[str], trace) -> bool:
@@ -320,7 +326,7 @@ def _beyond_the_output(
                 ).trace
                 warnings = [NARROW]
                 if trace is not None:
-                    said = _undefined(trace, text, built.name)
+                    said = _undefined(trace, text, built.name, kernel)
         if not said and trace is not None and not ahead(trace):
             said = [
                 "Part B fetches a tile while another is multiplied: here no copy is on its way when the fragments are loaded."
@@ -343,7 +349,7 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
     if done.error is not None:
         return [where, str(done.error)]
     if done.right:
-        return _undefined(done.trace, text, built.name)
+        return _undefined(done.trace, text, built.name, kernel)
     trace = in_ample_memory(built, entry, case)
     causes = strides(case, trace, text, kernel.name) if trace is not None else []
     return [

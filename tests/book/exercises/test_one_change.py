@@ -19,7 +19,7 @@ EDITED = {
     ("wmma_tile", "a lane's own row of C"): ([("C + row * N + col, acc", "C + (row + threadIdx.x / 16) * N + col, acc")], "the same pointer"),
     ("wmma_tile", "a lane's own stride"): ([("k * N + col, N", "k * N + col, N + threadIdx.x / 4 * 8")], "and the same stride"),
     ("fuse_gelu", "another bias for each block"): ([("bias + col", "bias + threadIdx.x % 8 * 4")], "with `col` in place of `threadIdx.x % 8 * 4`"),
-    ("fuse_gelu", "two numbers exchanged"): ([("sum[1] + b.y", "sum[1] + b.z"), ("sum[2] + b.z", "sum[2] + b.y")], "in each other's place"),
+    ("fuse_gelu", "two numbers exchanged"): ([("sum[1] + b.y", "sum[1] + b.z"), ("sum[2] + b.z", "sum[2] + b.y")], "would be right"),
     ("guard_epilogue", "the first old element for all"): ([("beta * c[j]", "beta * c[0]")], "would be right"),
     ("rasterise", "max for min"): ([("min(GROUP", "max(GROUP")], "with `min` in place of `max`"),
     ("rasterise", "the band not times GROUP"): ([("first_row = band * GROUP", "first_row = band")], "would be right"),
@@ -120,6 +120,18 @@ def test_the_labs_store_that_forgets_its_warp_is_located():
     said = " ".join(run.advice)
     assert "4 stores of block (0, 0) go to one element" in said
     assert "`+ warp * WMMA_N` after `col`" in said
+
+
+def test_the_labs_stores_that_meet_name_their_array():
+    text = (FOLDER / "cuda" / "lab3.cu").read_text(encoding="utf-8")
+    wrong = "\n".join(_answer(text)).replace(
+        "float* c = C + row * N + col + warp * WMMA_N;",
+        "float* c = C + row * N + col + warp * 8;",
+    )
+    run = lab.run(wrong, size=64, machine="emulator").run("gemm_wmma_async")
+    said = " ".join(run.advice)
+    assert "one element of C" in said
+    assert "in place of `* 8;`" in said
 
 
 def _answer(text: str) -> list[str]:
