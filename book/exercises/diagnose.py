@@ -137,7 +137,7 @@ def _partly(case: Case, got, bad, suspects) -> str | None:
         if predicted is None:
             continue
         loose = np.broadcast_to(4 * case.tolerance * case.scale, got.shape)
-        if (np.abs(predicted - case.expected)[bad] <= loose[bad]).any():
+        if (np.abs(predicted - case.expected)[bad] <= loose[bad]).mean() > 0.5:
             continue
         if (np.abs(predicted - got)[bad] <= loose[bad]).all():
             return f"{_first_up(where(bad))} wrong, and the others right. There: {message[0].lower()}{message[1:]}."

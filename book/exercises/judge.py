@@ -697,6 +697,13 @@ def _by_chance(kernel: _Kernel, last: Attempt, said: str) -> bool:
     return False
 
 
+def _goes_on_after_the_sum(case) -> bool:
+    """Whether the right output is a function of sums, such as gelu: whole numbers say little of it."""
+    if case.expected.ndim != 2 or not case.tolerance:
+        return False
+    return case.product is None or not np.allclose(case.expected, case.product.C, 1e-3, 1e-3)
+
+
 def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
     """Headline and lines on what a wrong element is made of, in the smallest of these launches that is wrong."""
     bad = [one for one in tried if one.error is None and not one.right and not one.case.drawn]
@@ -705,6 +712,8 @@ def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
     one = (
         bad[0] if _elements(bad[0].case) <= MANY else min(bad, key=lambda one: _elements(one.case))
     )
+    if _goes_on_after_the_sum(one.case):
+        return ()
     mine, right = (
         Trials(built, kernel.name, one.case) for built in (kernel.built, kernel.solution())
     )

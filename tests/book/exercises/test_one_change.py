@@ -26,7 +26,7 @@ EDITED = {
     ("beat_the_clock", "B one term ahead"): ([("&Bs[k][4 * tx]", "&Bs[(k + 1) % STEP][4 * tx]")], "would be right"),
     ("beat_the_clock", "a sum set to 0 on the way"): ([("            const float4 va", "            sum[0][0] = 0;\n            const float4 va")], "only the last term along K is there"),
     ("keep_precision", "a row's length forgotten"): ([("__half2float(B[row * K + k])", "__half2float(B[k])")], "with `row * K +` after `[`"),
-    ("split_tf32", "low scaled"): ([("to_tf32(x - __uint_as_float(high))", "to_tf32((x - __uint_as_float(high)) * 2048.0f)")], "2048.0f"),
+    ("split_tf32", "low scaled"): ([("to_tf32(x - __uint_as_float(high))", "to_tf32((x - __uint_as_float(high)) * 2048.0f)")], "`low` is wrong"),
     ("tile_pipeline", "A's next tile is this one"): ([("A + 32 * tile, K", "A + 16 * tile, K")], "in place of `16`"),
     ("tile_copy", "lanes from 1"): ([("int i = lane; i < 16 * 4; i += 32) {\n        const int row", "int i = lane + 1; i < 16 * 4; i += 32) {\n        const int row")], "without `+ 1`"),
     ("tile_pipeline", "fetched before the wait, and never awaited"): ([("        cp_async_wait<0>();\n        __syncwarp();  // all lanes' copies have landed, the other pair is read\n        if (tile + 1 < tiles) start(tile + 1);\n", "        if (tile + 1 < tiles) start(tile + 1);\n        cp_async_wait<0>();\n        __syncwarp();\n")], "race"),
