@@ -6,6 +6,8 @@ wrong elements is described instead.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from .cases import unwritten
@@ -132,6 +134,8 @@ def _partly(case: Case, got, bad, suspects) -> str | None:
     """A suspect that explains all wrong elements, where others of the output are right: one path or column of a kernel."""
     if not case.tolerance or bad.sum() < LEAST or bad.mean() > 0.97:
         return None
+    if re.match(r"about|\d+ of", where(bad)):
+        return None  # by their values, perhaps, and not by their place
     for message, guess in (*dict(suspects).items(), *SUSPECTS):
         predicted = _predicted(case, guess)
         if predicted is None:

@@ -649,6 +649,9 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
+    if not causes and unwritten(last.output).any():
+        causes = _astray(kernel, [last.case])
+        causes = [*causes, *_one_change(kernel, tries, later)]
     causes = causes or _one_change(kernel, tries, later)
     if not causes and not unwritten(last.output).any():
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
@@ -668,7 +671,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored."
         ]
     if not causes and unwritten(last.output).any():
-        causes = _astray(kernel, [last.case]) or [
+        causes = [
             "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict "
             "(does it compare the row with the number of rows, and the column with that of columns?)."
         ]

@@ -245,9 +245,11 @@ def _of_a_product(mine: Trials, right: Trials, at, source: str) -> str | None:
         return said
     count = ask(1, 1)[at]
     if count == 0 and (several := _several(ask, at, 0, ask.M)):
-        listed = ", ".join(f"row {n} {times:g} times" for n, times in several[:4])
-        mine = f"{element(names[2], at)} adds and subtracts rows of {names[0]} ({listed})"
-        return f"{mine}, and must take all of row {at[0]}, once."
+        here, listed = (
+            element(names[2], at),
+            ", ".join(f"row {n} {times:g} times" for n, times in several[:4]),
+        )
+        return f"{here} adds and subtracts rows of {names[0]} ({listed}), and must take all of row {at[0]}, once."
     if count == 0:
         return f"{element(names[2], at)} gets no term at all, though something must be added to it."
     if not np.isfinite(count):

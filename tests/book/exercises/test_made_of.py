@@ -35,6 +35,17 @@ EDITED = {
     ("vectorize", "alpha in the denominator"): ([("alpha * v.x, alpha * v.y, alpha * v.z, alpha * v.w", "v.x / alpha, v.y / alpha, v.z / alpha, v.w / alpha")], "Y[0][0] is divided by alpha"),
     ("keep_precision", "terms that do not meet"): ([("B[row * K + k]", "B[row * K + K - 1 - k]")], "y[0] multiplies A[0][0] with B[0][4], and must multiply it with B[0][0]"),
     ("split_k", "the running sum, in every turn"): ([("        sum += A[row * K + k] * B[k * N + col];\n", "    {\n        sum += A[row * K + k] * B[k * N + col];\n        " + ADD + "\n    }\n"), ("    " + ADD + "\n}", "}")], "The running sum is added to C in every turn"),
+    ("coalesce", "sums multiplied"): (
+        [("        float sum = 0.0f;", "        float sum = 0.0f, other = 0.0f;"), ("sum += A[row * K + k] * B[k * N + col];\n        C[row * N + col] = sum;", "{\n            sum += A[row * K + k];\n            other += B[k * N + col];\n        }\n        C[row * N + col] = sum * other;")],
+        "C[0][0] multiplies A[0][0] with B[1][0] too",
+    ),
+    ("coalesce", "a sum that decays"): ([("sum += A", "sum = 0.5f * sum + A")], "has the term k = 0 4.66e-10 times and the term k = 31 1 times"),
+    ("coarsen", "an int between"): ([("const float b", "const int b")], "digits behind the point are lost, as in an int. This drops what stands behind the point: line 21"),
+    ("coarsen", "rows that cancel"): ([("sum[i] += As[ty + 8 * i][k] * b;", "sum[i] += (As[ty + 8 * i][k] - (i == 3 ? As[ty][k] : 0)) * b;")], "C[24][0] adds and subtracts rows of A (row 0 -64 times, row 24 64 times)"),
+    ("block_reduce", "a product that overflows"): ([("s[t] += s", "s[t] *= s")], "y[0] is inf where x holds whole numbers"),
+    ("first_guard", "values that are tested"): ([("if (i < n)", "if (i < n && x[i] > 0)")], "where x is negative: a value is tested"),
+    ("shuffle_sum", "doubled in each step"): ([("sum +=", "sum += sum +")], "In each step the sum so far is doubled"),
+    ("split_k", "stored a row down"): ([(ADD, "atomicAdd(&C[(row + 1) % M * N + col], sum);")], "The 4 blocks (0, 0, z) store to rows 1 to 16"),
     # What a block touches.
     ("coalesce", "columns far apart"): ([(COL, "blockIdx.x + 32 * threadIdx.x")], "Block (0, 0, 0) stores to rows 0 to 31, columns 0, 32, 64 of C, and must store to rows 0 to 31, columns 0 to 31 of C (line 10)"),
     ("coalesce", "stored at the mirrored place"): ([("C[row * N + col] =", "C[col * N + row] =")], "Block (1, 0, 0) stores to rows 32 to 63, columns 0 to 31 of C, and must store to rows 0 to 31, columns 32 to 63 of C"),
