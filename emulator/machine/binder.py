@@ -264,10 +264,8 @@ class Binder:
                 return lambda m: add(get(m), bits, 8)
 
             def narrow(m):
-                found = get(m)
-                if type(found) is Affine:
-                    found = exact(found, width, False)
-                return add(found, offset & ((1 << 64) - 1), 8) if offset else found
+                found = add(get(m), offset & ((1 << 8 * width) - 1), width)  # which wraps around
+                return exact(found, width, False) if type(found) is Affine else found
 
             return narrow
         if base is None:
