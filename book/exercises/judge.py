@@ -644,7 +644,11 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     ):
         return beyond
     if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
+<<<<<<< HEAD
         return (*made, *_one_change(kernel, tries, later))
+=======
+        return (*made, *_not_begun(kernel, last))
+>>>>>>> x1
     if lost and not causes:
         return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
@@ -657,11 +661,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
         if one := next(stopped, None):
             return _outside(kernel, [*tries[:-1], one], ())
-        causes = [
-            f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
-            for need in kernel.exercise.needs
-            if not need.value(last.trace)
-        ]
+        causes = _not_begun(kernel, last)
     if not causes and not unset:
         beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR)
         if beyond:
@@ -677,6 +677,15 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         ]
     new = _new_here(tries)
     return (headline, *said, *causes, *([new] if new else []))
+
+
+def _not_begun(kernel: _Kernel, last: Attempt) -> list[str]:
+    """What the task asks for and the kernel does nowhere."""
+    return [
+        f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
+        for need in kernel.exercise.needs
+        if not need.value(last.trace)
+    ]
 
 
 def _watched(kernel: _Kernel, last: Attempt) -> str | None:

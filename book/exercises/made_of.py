@@ -27,8 +27,8 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
     if case.args[case.output].dtype.kind != "f" or case.args[0].dtype.kind != "f":
         return None
     bad = wrong(case, got) & np.isfinite(got.astype(float))
-    if not bad.any():
-        return None
+    if not bad.any() or (case.product is not None and not got[bad].any()):
+        return None  # no products are added anywhere, which needs no trials
     at = tuple(int(i) for i in np.argwhere(bad)[0])
     asked: tuple[Callable, ...] = (_of_sums, _no_sum, _scalars, _of_pairs)
     if case.product is not None:
