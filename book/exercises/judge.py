@@ -644,11 +644,7 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     ):
         return beyond
     if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
-<<<<<<< HEAD
-        return (*made, *_one_change(kernel, tries, later))
-=======
-        return (*made, *_not_begun(kernel, last))
->>>>>>> x1
+        return (*made, *_one_change(kernel, tries, later), *_not_begun(kernel, last))
     if lost and not causes:
         return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
