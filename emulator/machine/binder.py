@@ -264,7 +264,9 @@ class Binder:
                 return lambda m: add(get(m), bits, 8)
 
             def narrow(m):
-                found = add(get(m), offset & ((1 << 8 * width) - 1), width)  # which wraps around
+                found = get(m)
+                if offset:
+                    found = add(found, offset & ((1 << 8 * width) - 1), width)  # which wraps around
                 return exact(found, width, False) if type(found) is Affine else found
 
             return narrow
