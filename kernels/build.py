@@ -176,7 +176,7 @@ def _asked(source, macros, arch, name: str | None, options: tuple[str, ...]) -> 
     if isinstance(source, Rung):
         arch = source.target(arch)
     text, name, macros, beside = _resolve(source, dict(macros or {}), name, arch)
-    headers = _local_headers(text, beside)
+    headers = local_headers(text, beside)
     # A macro that the source does not name (BLOCKS: a persistent kernel reads gridDim) changes nothing.
     words = set(WORD.findall("\n".join([text, *headers.values()])))
     flags = [
@@ -264,7 +264,7 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
     return source, name or "kernel.cu", macros, FOLDER
 
 
-def _local_headers(text: str, beside: Path) -> dict[str, str]:
+def local_headers(text: str, beside: Path = FOLDER) -> dict[str, str]:
     """Headers that the text includes, directly or not, of the folder `beside` it or of `kernels/`:
     {name: text}.
     """

@@ -46,10 +46,14 @@ def shared_outputs(case: Case, trace) -> list[str]:
     for row in trace.instructions:
         for access in trace.accesses(row):
             if access.buffer == f"argument {case.output}" and access.kind == "store":
-                stores.append(access.addresses[access.active] // width)
+                lanes = np.flatnonzero(access.active)
+                stores.append(
+                    np.stack([access.addresses[lanes] // width, 32 * access.warp + lanes])
+                )
     if not stores:
         return []
-    places, times = np.unique(np.concatenate(stores), return_counts=True)
+    by_threads = np.unique(np.concatenate(stores, axis=1), axis=1)  # a thread may store there again
+    places, times = np.unique(by_threads[0], return_counts=True)
     if times.max() < 2 or len(places) * 2 > times.sum():
         return []
     return [

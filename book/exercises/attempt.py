@@ -52,10 +52,11 @@ def try_launch(
     shared_bytes: int = 0,
     machine: str = "emulator",
     record: int = 256,
+    blocks=None,
 ):
     """Launch on this machine. The emulator watches memory for hazards, and its Trace is returned.
 
-    record: of how many warp executions per instruction the Trace keeps addresses.
+    record: of how many warp executions per instruction the Trace keeps addresses. blocks: run only these.
     """
     if machine == "gpu":
         return launch(built, entry, grid, block, args, shared_bytes, machine)
@@ -63,7 +64,7 @@ def try_launch(
     try:
         with time_limit(EMULATOR_SECONDS):
             return module.launch(
-                entry, grid, block, args, shared_bytes, record=record, progress=False
+                entry, grid, block, args, shared_bytes, record=record, progress=False, blocks=blocks
             )
     except STOPPED as error:
         code = module.entry(entry)
@@ -93,8 +94,11 @@ def attempt(built: kernels.Build, entry: str, case: Case, machine: str = "emulat
     return Attempt(case, args[case.output], trace)
 
 
-def in_ample_memory(built: kernels.Build, entry: str, case: Case):
-    """The Trace of the case with arrays that go on with zeros where they should end; None if it stops even so."""
+def in_ample_memory(built: kernels.Build, entry: str, case: Case, blocks=None):
+    """The Trace of the case with arrays that go on with zeros where they should end; None if it stops even so.
+
+    blocks: run only these; the Trace has the addresses of one block.
+    """
     args = [
         np.concatenate([a.reshape(-1), np.zeros((ROOM - 1) * a.size, a.dtype)])
         if isinstance(a, np.ndarray)
@@ -103,7 +107,14 @@ def in_ample_memory(built: kernels.Build, entry: str, case: Case):
     ]
     try:
         return try_launch(
-            built, entry, case.grid, case.block, args, case.shared_bytes, record=EVERY_ACCESS
+            built,
+            entry,
+            case.grid,
+            case.block,
+            args,
+            case.shared_bytes,
+            record=EVERY_ACCESS,
+            blocks=blocks,
         )
     except (*STOPPED, errors.Unsupported, ValueError, TypeError):
         return None

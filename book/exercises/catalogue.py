@@ -8,6 +8,7 @@ from . import answers, functions, hopper, lanes, launches, ramp
 from .exercise import Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
 from .launches import last_drawn, products
+from .shuffles import distances, turns
 
 MEMORY = "Memory"
 MORE_WORK = "More work per thread"
@@ -489,6 +490,24 @@ EXERCISES = (
             "The bias and gelu are missing: this is A @ B": launches.end_of_layer(lambda c, bias: c),
             "gelu is missing: this is A @ B + bias": launches.end_of_layer(lambda c, bias: c + bias),
             "The bias is missing: this is gelu(A @ B)": launches.end_of_layer(lambda c, bias: launches.gelu(c)),
+            "The bias is subtracted, not added": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c - bias)
+            ),
+            "The bias is added twice": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c + 2 * bias)
+            ),
+            "The bias is multiplied, not added, before gelu": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c * bias)
+            ),
+            "The bias is multiplied, not added, after gelu": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c) * bias
+            ),
+            "gelu is applied twice": launches.end_of_layer(
+                lambda c, bias: launches.gelu(launches.gelu(c + bias))
+            ),
+            "The bias is added before gelu and once more after it": launches.end_of_layer(
+                lambda c, bias: launches.gelu(c + bias) + bias
+            ),
             "The bias is added after gelu": launches.end_of_layer(lambda c, bias: launches.gelu(c) + bias),
             "This is relu instead of gelu": launches.end_of_layer(lambda c, bias: np.maximum(c + bias, 0)),
             "The bias is taken by the row: each column has one": launches.end_of_layer(launches.with_bias_of_rows),
@@ -552,6 +571,7 @@ EXERCISES = (
         needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
         goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
         suspects=ramp.piece_suspects(32),
+        watch=distances,
     ),
     Exercise(
         "block_reduce", ACROSS, "Sum a block", 20,
@@ -569,6 +589,7 @@ EXERCISES = (
         needs=(Need("bytes read from shared memory", 1_000, "n=512", "the values of other threads are read from shared memory"),),
         goals=(Goal("shared_wavefronts", 100, "n=512"), Goal("atomic operations of a warp", 0, "n=512")),
         suspects=ramp.piece_suspects(256),
+        watch=turns,
     ),
     Exercise(
         "split_k", ACROSS, "Split K between blocks", 15,
@@ -632,6 +653,7 @@ EXERCISES = (
         cases=lambda rng: last_drawn(ramp.tf32_products(rng)),
         needs=(Need("matrix multiplications of a warp", 72, "M=16, N=24, K=64", "tensor cores multiply both parts"),),
         suspects=ramp.TF32_SUSPECTS,
+        settings=ramp.TF32_SETTINGS,
     ),
     Exercise(
         "tile_copy", CAPSTONE, "Step 1: bring a tile into shared memory", 15,

@@ -6,6 +6,8 @@ wrong elements is described instead.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from .cases import unwritten
@@ -120,10 +122,38 @@ def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first
         return [*said, kind]
     if how := _changed_on_the_way(case, got, bad):
         return [*said, f"{_first_up(where(bad))} {how}"]
+    if partly := _partly(case, got, bad, suspects):
+        return [*said, partly]
+    return [*said, f"{place_and_values(case, got, bad)}{_too_few_digits(case, got)}"]
+
+
+LEAST = 8  # elements that a suspect has to explain where the others are right
+
+
+def _partly(case: Case, got, bad, suspects) -> str | None:
+    """A suspect that explains all wrong elements, where others of the output are right: one path or column of a kernel."""
+    if not case.tolerance or bad.sum() < LEAST or bad.mean() > 0.97:
+        return None
+    if re.match(r"about|\d+ of", where(bad)):
+        return None  # by their values, perhaps, and not by their place
+    for message, guess in (*dict(suspects).items(), *SUSPECTS):
+        predicted = _predicted(case, guess)
+        if predicted is None:
+            continue
+        loose = np.broadcast_to(4 * case.tolerance * case.scale, got.shape)
+        if (np.abs(predicted - case.expected)[bad] <= loose[bad]).mean() > 0.5:
+            continue
+        if (np.abs(predicted - got)[bad] <= loose[bad]).all():
+            return f"{_first_up(where(bad))} wrong, and the others right. There: {message[0].lower()}{message[1:]}."
+    return None
+
+
+def place_and_values(case: Case, got: np.ndarray, bad: np.ndarray) -> str:
+    """Which elements are wrong, and what the first of them holds: where no cause is known."""
     at = tuple(np.argwhere(bad)[0])
     place = ", ".join(map(str, map(int, at)))
     values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
-    return [*said, f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."]
+    return f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."
 
 
 def _never_written(missing: np.ndarray) -> str:
@@ -139,6 +169,8 @@ def _whole_numbers(case: Case, got, missing) -> str | None:
     if not case.tolerance or (~missing).sum() < 8:
         return None
     with np.errstate(invalid="ignore"):
+        if np.abs(got[~missing]).max() > 1 << 20:
+            return None  # a float has no digits behind the point there
         if (got == np.round(got))[~missing].all() and (
             case.expected != np.round(case.expected)
         ).all():
@@ -249,12 +281,22 @@ def _moved(case: Case, got, missing) -> str | None:
     if case.tolerance:
         return _moved_element(case, got, missing) if got.ndim == 1 else None
     gone = missing.reshape(mine.shape).any(1)
+    if not whole and not _mostly_elsewhere(mine[~gone], right):
+        return None  # by chance, here and there
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
             return f"{here} of the output{chunk} holds what belongs at {there}{_how_moved(case, got, here, there)}."
     return None
+
+
+def _mostly_elsewhere(mine, right) -> bool:
+    """Whether most of what is wrong is right at another place."""
+    bad = (
+        (mine != right[: len(mine)]).any(1) if len(mine) == len(right) else np.ones(len(mine), bool)
+    )
+    return bool(np.isin(mine[bad], right).mean() > 0.5)
 
 
 def _how_moved(case: Case, got, here, there) -> str:
@@ -285,6 +327,20 @@ def _scattered(case: Case, got, missing) -> str | None:
     return (
         f"{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the one "
         "that it was formed for. Compare the rows and columns that are read with those that are stored to."
+    )
+
+
+def _too_few_digits(case: Case, got) -> str:
+    """Where all values are nearly right: how many bits of them are."""
+    if not case.tolerance or not np.isfinite(got.astype(float)).all():
+        return ""
+    off = float((np.abs(got.astype(float) - case.expected) / np.maximum(case.scale, 1e-30)).max())
+    if not 2.0**-19 < off < 2.0**-9:
+        return ""
+    return (
+        f" All are nearly right: they agree to {int(-np.log2(off))} bits, where {int(-np.log2(case.tolerance))} are wanted. So "
+        "something on the way is too short (a half keeps 11 bits, tf32 too), is rounded before all is added up, or small terms "
+        "are missing or wrong."
     )
 
 
@@ -323,7 +379,10 @@ def _moved_element(case: Case, got, missing) -> str | None:
     at = min(source, default=None)
     if at is None:
         return None
-    return f"Element {at} of the output holds what belongs at {source[at]}."
+    return (
+        f"Element {at} of the output holds what belongs at {source[at]}: the row, or piece, that is summed is not the one that "
+        "the sum is stored for."
+    )
 
 
 def _left_as_it_was(case: Case, got, bad) -> str | None:
@@ -348,10 +407,30 @@ def _scaled(case: Case, got, missing) -> str | None:
         return None
     if abs(first - p.alpha) < 1e-3 and abs(second - p.beta) < 1e-3:
         return None
+    of_sum, of_old = (_in_alpha_and_beta(factor, p) for factor in (first, second))
+    named_too = (
+        f" That is {of_sum} * (A @ B) + {of_old} * (the old C), and must be alpha * (A @ B) + beta * (the old C)."
+        if of_sum and of_old
+        else ""
+    )
+    first, second = (0.0 if abs(factor) < 1e-4 else float(factor) for factor in (first, second))
     return (
         f"The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {p.alpha:g} * (A @ B) + "
-        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}."
+        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}.{named_too}"
     )
+
+
+def _in_alpha_and_beta(factor: float, p) -> str | None:
+    """What this factor is in terms of alpha and beta, None where it is none of the usual ones."""
+    a, b = p.alpha, p.beta
+    usual = {
+        "0": 0.0, "alpha": a, "beta": b, "1": 1.0, "(alpha * alpha)": a * a, "(beta * beta)": b * b,
+        "(alpha * beta)": a * b, "(alpha + beta)": a + b, "(alpha - beta)": a - b, "(2 * alpha)": 2 * a, "(2 * beta)": 2 * b,
+        "(-alpha)": -a, "(-beta)": -b, "(1 - beta)": 1 - b, "(1 - alpha)": 1 - a, "(alpha + 1)": a + 1, "(beta + 1)": b + 1,
+    }  # fmt: skip
+    near = [name for name, value in usual.items() if abs(factor - value) < 1e-3]
+    near = [name for name in near if name in ("0", "alpha", "beta")] or near
+    return near[0] if len(near) == 1 else None
 
 
 def _changed_on_the_way(case: Case, got, bad) -> str | None:
@@ -377,9 +456,15 @@ def _off_by_one_number(case: Case, got, bad) -> str | None:
     loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
     middle = float(np.median(off))
     if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
-        return f"Every element is too {'large' if middle > 0 else 'small'} by {abs(middle):.4g}: does the sum begin with 0?"
+        side = "large" if middle > 0 else "small"
+        return f"Every element is too {side} by {abs(middle):.4g}: does the sum begin with 0?"
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
+    alpha = case.product.alpha if case.product is not None else 1.0
+    if near.all() and abs(alpha - 1) > 1e-3 and abs(factor - alpha) < 1e-3:
+        return f"Every element is {alpha:g} times what it must be, and alpha is {alpha:g}: alpha is multiplied in twice."
+    if near.all() and abs(alpha - 1) > 1e-3 and abs(factor * alpha - 1) < 1e-3:
+        return f"Every element is A @ B, not multiplied by alpha, which is {alpha:g}. Does alpha lose its digits on the way?"
     if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:
         return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
     return None

@@ -112,7 +112,8 @@ class Exercise:
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
     would help; `decode(case, output)` what a wrong output holds, where no suspect gives it; `watch(case, trace)` what a wrong
-    launch accessed that it should not. `variable` is what an answer that
+    launch accessed that it should not; `settings` are changes of a launch that narrow a cause down
+    (`settings.narrowed`). `variable` is what an answer that
     is no kernel is called in its cell. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of another generation
     does not run it.
     """
@@ -132,6 +133,7 @@ class Exercise:
     inspect: Callable | None = None
     decode: Callable[[Case, np.ndarray], str | None] | None = None
     watch: Callable | None = None
+    settings: tuple = ()
     outside: str = ""
     judge: Callable | None = None
     given: str = ""
@@ -148,14 +150,14 @@ class Exercise:
     def skeleton(self) -> str:
         """What the reader is given: CUDA, or the Python cell."""
         return (
-            _version(self.path.read_text(encoding="utf-8"), GIVEN) if self.is_kernel else self.given
+            version(self.path.read_text(encoding="utf-8"), GIVEN) if self.is_kernel else self.given
         )
 
     @property
     def solution(self) -> str:
         """One right answer, of the same kind."""
         return (
-            _version(self.path.read_text(encoding="utf-8"), ANSWER)
+            version(self.path.read_text(encoding="utf-8"), ANSWER)
             if self.is_kernel
             else self.answer
         )
@@ -166,7 +168,7 @@ class Exercise:
         return FOLDER / "cuda" / f"{self.name}.cu"
 
 
-def _version(text: str, wanted: str) -> str:
+def version(text: str, wanted: str) -> str:
     """The lines of one version, the `#ifdef SOLUTION` lines themselves left out."""
     marks = {"#ifdef SOLUTION": ANSWER, "#else": GIVEN, "#endif": BOTH}
     reading, lines = BOTH, []

@@ -130,6 +130,13 @@ def explain_error(
             "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some "
             "take."
         )
+    if "of a wmma access differs between" in str(error):
+        headline = "lanes of one warp that disagree"
+        why = (
+            "All 32 lanes have to give load_matrix_sync and store_matrix_sync the same pointer, that of the first element of the "
+            "tile, and the same stride. Which elements each lane takes is the fragment's affair. So threadIdx.x may stand there "
+            "only as threadIdx.x / 32, the number of the warp."
+        )
     if _lanes_apart(getattr(error, "waiting", [])):
         why = (
             "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "
@@ -314,10 +321,13 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
         headline = headline or words
         first = _quoted(hazard.frames, source, file)
         second = _quoted(hazard.other_frames, source, file)
+        who = ""
         if hazard.kind == "global-race":
             did = _BETWEEN_BLOCKS if " of block " in hazard.message else _WITHIN_BLOCK
             if _writes_twice(hazard):
                 did = _one_place_twice(hazard, _place_in(case, hazard, source, file))
+            else:
+                who = _who_meets(hazard, _place_in(case, hazard, source, file))
         elif _writes_twice(hazard) and hazard.symbol != "shared memory":
             did = _one_place_twice(hazard, f"one place of {hazard.symbol}")
         elif hazard.kind == "uninitialised-read":
@@ -332,6 +342,11 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
                 did = (
                     f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
                     "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
+                )
+            elif first and _updates(first):
+                did = (
+                    f"reads a place{name} before anybody has stored there: `+=` adds to what is in it, which is nothing yet. "
+                    "Store with `=`"
                 )
             elif _all_have_stored(trace):
                 did = (
@@ -350,14 +365,27 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
             )
         if hazard.kind == "uninitialised-register" and second is not None:
             first, second = second, None  # where the variable is first read tells more
+        if not who and first == second and hazard.kind in ("read-after-write", "write-after-read"):
+            who = _who_meets(hazard, _place_of_shared(hazard, source))
+        if hazard.kind == "unfinished-copy" and first and first == second:
+            did = (
+                "is copied to while another copy to the same place is under way: a tile is fetched twice, or two tiles go to "
+                "one buffer before the first has been waited for and read"
+            )
         text = [first] if first else []
         text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
-        if text not in said:
+        text += [f"  {who}"] if who else []
+        if not any(text[:3] == other[:3] for other in said):
             said.append(text)
     said = [line for text in said[:3] for line in text]
-    if any(h.kind == "unfinished-copy" and not _writes_twice(h) for h in trace.hazards):
+    if any(h.kind == "unfinished-copy" and not two_copies(h, file) for h in trace.hazards):
         said += _waits(trace, source)
     return (headline, *said)
+
+
+def two_copies(hazard, file: str) -> bool:
+    """Whether both accesses are by one statement, which copies."""
+    return own_line(hazard.frames, file) == own_line(hazard.other_frames, file)
 
 
 def _waits(trace, source: str) -> list[str]:
@@ -408,6 +436,55 @@ def _writes_twice(hazard) -> bool:
     return hazard.kind in ("write-after-write", "unfinished-copy") and (
         hazard.thread != hazard.other_thread
     )
+
+
+_UPDATE = re.compile(r"^line \d+: [^=;]*\]\s*[+\-*/|&^]=")
+
+
+def _updates(quoted: str) -> bool:
+    """Whether a statement adds to an element of an array."""
+    return bool(_UPDATE.match(quoted))
+
+
+def _who_meets(hazard, place: str) -> str:
+    """ "Thread (127, 0, 0) of block (3, 0, 0) writes element [0] of x, which thread (0, 0, 0) of block (0, 0, 0) reads." """
+    if hazard.other_thread is None:
+        return ""
+    if hazard.kind == "global-race":
+        found = re.search(r"\) (\w+) byte ", hazard.message)
+        does = found[1] if found else "touches"
+        did = re.search(r", which thread \([^)]*\)(?: of block \([^)]*\))? (\w+)", hazard.message)
+        did = {"wrote": "writes", "read": "reads"}.get(did[1] if did else "", "touches")
+    else:
+        does, did = (
+            ("reads", "writes") if hazard.kind == "read-after-write" else ("writes", "reads")
+        )
+    apart = hazard.block != _other_block(hazard)
+    one, two = (
+        f"thread {thread}" + (f" of block {block}" if apart else "")
+        for block, thread in (
+            (hazard.block, hazard.thread),
+            (_other_block(hazard), hazard.other_thread),
+        )
+    )
+    return f"For example, {two} {did} {place}, and {one} {does} it."
+
+
+_DIMENSIONS = re.compile(r"\[\s*(\d+)\s*\]")
+
+
+def _place_of_shared(hazard, source: str) -> str:
+    """ "s[128]", where the declaration tells; else "one place of s"."""
+    name = hazard.symbol
+    found = re.search(
+        rf"__shared__[^;]*?\b(?:float|int|unsigned)\s+(?:[^;]*?\W)?{re.escape(name)}((?:\s*\[[^\]]*\])+)",
+        source,
+    )
+    sizes = [int(n) for n in _DIMENSIONS.findall(found[1])] if found else []
+    if not sizes or len(sizes) != found[1].count("[") or hazard.offset // 4 >= np.prod(sizes):
+        return f"one place of {name}"
+    at = np.unravel_index(hazard.offset // 4, sizes)
+    return name + "".join(f"[{int(i)}]" for i in at)
 
 
 def _other_block(hazard):

@@ -229,13 +229,13 @@ def _steps(pick) -> Callable:
 
 
 STEP_SUSPECTS = {
-    "Only the steps of warpgroup 0 arrive (0, 2, 4 ...): nobody adds the sums of warpgroup 1": (
+    "Only the steps of warpgroup 0 arrive (0, 2, 4 ...): nobody adds the sums of warpgroup 1, or these are of no step": (
         _steps(lambda s: s % 2 == 0)
     ),
     "Only the steps of warpgroup 1 arrive (1, 3, 5 ...): its sums replace those of warpgroup 0": (
         _steps(lambda s: s % 2 == 1)
     ),
-    "Both warpgroups take steps 0, 2, 4 ..., and nobody takes the others": _steps(
+    "Both warpgroups take steps 0, 2, 4 ..., and nobody takes the others; or warpgroup 0 adds its own sums once more": _steps(
         lambda s: 2 * (s % 2 == 0)
     ),
     "Both warpgroups take steps 1, 3, 5 ..., and nobody takes the others": _steps(
@@ -267,8 +267,12 @@ STEP_SUSPECTS = {
     "The last step is left out": _steps(lambda s: s < len(s) - 1),
     "The first step is left out": _steps(lambda s: s > 0),
     "The first step is summed by both warpgroups": _steps(lambda s: 1 + (s == 0)),
-    "Steps 1, 3, 5 ... are summed by both warpgroups": _steps(lambda s: 1 + s % 2),
-    "Steps 0, 2, 4 ... are summed by both warpgroups": _steps(lambda s: 2 - s % 2),
+    "Steps 1, 3, 5 ... are summed twice, by both warpgroups or by adding the sums of warpgroup 1 twice": _steps(
+        lambda s: 1 + s % 2
+    ),
+    "Steps 0, 2, 4 ... are summed twice, by both warpgroups or by adding the sums of warpgroup 0 twice": _steps(
+        lambda s: 2 - s % 2
+    ),
     "The sums of warpgroup 1 are added twice": _steps(lambda s: 1 + s % 2),
     "The sums are subtracted from one another, not added": _steps(lambda s: 1 - 2 * (s % 2)),
 }

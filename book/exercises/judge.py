@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
@@ -13,12 +14,28 @@ from emulator import errors
 from emulator.counts.trace import COLUMNS
 
 from .addresses import shared_outputs, strides, untouched
-from .attempt import Attempt, attempt, compile_cell, in_ample_memory, what_if
+from .attempt import (
+    COUNTED_ON,
+    Attempt,
+    attempt,
+    compile_cell,
+    in_ample_memory,
+    what_if,
+)
 from .bounds import beyond_its_end
 from .cases import unwritten
 from .compiler_words import explained as in_words
 from .counts import COUNTS
-from .diagnose import NOTHING_ADDED, explained, findings, named, stops_at_another_size
+from .diagnose import (
+    NOTHING_ADDED,
+    explained,
+    findings,
+    named,
+    place_and_values,
+    stops_at_another_size,
+    where,
+    wrong,
+)
 from .exercise import Exercise, Goal
 from .explain import (
     QUOTED,
@@ -32,14 +49,29 @@ from .explain import (
     own_line,
     parameter_name,
     quote,
+    two_copies,
 )
+from .made_of import made_of
+from .one_change import is_right, smallest_change
 from .patience import DoesNotEnd
 from .pictures import of_accesses, of_hazards
 from .places import declared_shared, meeting
 from .race import race
 from .reach import beyond_rows, fixed_sizes, stored_again, unused_axis
+from .settings import (
+    computes_in_half,
+    digits_lost,
+    if_copies_were_instant,
+    makes_whole_numbers,
+    narrowed,
+    one_block_after_another,
+    whole_numbers,
+    with_narrow_accesses,
+)
 from .signature import differences
 from .terms import of_probe
+from .territory import astray
+from .trials import TrialFailed, Trials
 from .weak import between_blocks
 
 RIGHT, WRONG = "✓", "✗"
@@ -91,6 +123,10 @@ class _Kernel:
     def file(self) -> str:
         return f"{self.name}.cu"
 
+    def solution(self) -> kernels.Build:
+        """What the exercise's own solution compiles to, for the same GPU."""
+        return compile_cell(self.name, self.exercise.solution, self.exercise.arch)
+
     def differences(self) -> list[str]:
         return differences(self.source, self.exercise.skeleton, self.name)
 
@@ -125,6 +161,8 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         return failed(*beyond)
     if hidden := between_blocks(exercise, source, built, cases):
         return failed(*hidden)
+    if by_luck := _by_luck(kernel, tries[0]) or _of_some_threads(kernel, tries[0]):
+        return failed(*by_luck)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
     traces = {one.case.label: one.trace for one in tries}
@@ -164,6 +202,45 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
             return failed("right, but not fast enough", right, *reached, told, pictures=drawn)
         reached.append(told)
     return Verdict(exercise.name, True, right, tuple(reached), drawn)
+
+
+def _by_luck(kernel: _Kernel, one: Attempt) -> tuple[str, ...]:
+    """Headline and lines where atomics meet, and the output is right only because of the order of the blocks."""
+    atomics = [row for row in one.trace.instructions if row.opcode.startswith(("atom", "red."))]
+    if not atomics or one_block_after_another(kernel.built, kernel.name, one.case):
+        return ()
+    name = parameter_name(one.case.output, kernel.source, kernel.name)
+    lines = [own_line(row.frames, kernel.file) for row in atomics]
+    return (
+        "right only in one order of the blocks",
+        *(quote(n, kernel.source, kernel.file) for n in dict.fromkeys(filter(None, lines))),
+        f"With the blocks one after the other the result is wrong at {one.case.label}. What a thread reads of {name} by itself "
+        "may be old, or hold what other blocks have added: an atomic reads and adds in one step, and needs no other reading.",
+    )
+
+
+def _of_some_threads(kernel: _Kernel, one: Attempt) -> tuple[str, ...]:
+    """Headline and lines where all threads come to a barrier that waits for fewer."""
+    threads = int(np.prod(one.case.block))
+    for row in one.trace.instructions if kernel.exercise.arch is None else ():
+        found = re.match(
+            r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+\w+,\s*(\d+)", row.text.strip()
+        )
+        line = own_line(row.frames, kernel.file)
+        if (
+            found
+            and int(found[1]) < threads
+            and row.threads % threads == 0
+            and row.threads
+            and line
+        ):
+            return (
+                "a barrier that does not wait for all threads",
+                quote(line, kernel.source, kernel.file),
+                f"It lets threads go on as soon as {found[1]} have come, and the block has {threads}: which of the others have "
+                "come by then is left to chance.",
+            )
+    return ()
 
 
 def _for_gpu(exercise: Exercise, source: str, gpu) -> kernels.Build | None:
@@ -219,7 +296,10 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
     if isinstance(last.error, STOPPED):
         if isinstance(last.error, errors.OutOfBounds | errors.Misaligned):
             return _outside(kernel, tries, later)
-        return _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
+        said = _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
+        if isinstance(last.error, errors.Deadlock) and "mbarrier" in str(last.error):
+            said += tuple(_one_change(kernel, tries, later))
+        return said
     if isinstance(last.error, errors.Unsupported):
         return ("the emulator cannot run it", str(last.error))
     if last.error is not None:
@@ -238,6 +318,23 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
             ) or tuple(named(last.case, last.output, kernel.exercise.suspects))
             if kernel.exercise.decode and (told := kernel.exercise.decode(last.case, last.output)):
                 said += (told,)
+            if last.case.product is not None or last.case.output == 1:
+                said += tuple(_astray(kernel, [last.case]))
+        elif "write" in last.trace.hazards[0].kind and kernel.exercise.watch and not last.right:
+            told = kernel.exercise.watch(last.case, last.trace)
+            said += (told,) if told else ()
+        elif (first := last.trace.hazards[0]).kind == "unfinished-copy" and (
+            not two_copies(first, kernel.file)
+        ):
+            told = if_copies_were_instant(
+                kernel.built,
+                kernel.name,
+                last.case,
+                lambda other: _told_of(kernel, other, last.case),
+            )
+            said += (told,) if told else ()
+        if last.trace.hazards[0].kind in OF_INDICES:
+            said += tuple(_one_change(kernel, tries, later))
         elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
@@ -247,6 +344,64 @@ def _mistake(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
 def _with_differences(kernel: _Kernel, said: tuple[str, ...]) -> tuple[str, ...]:
     headline, *lines = said
     return (headline, *kernel.differences(), *lines)
+
+
+# Hazards behind which a wrong index may stand.
+OF_INDICES = (
+    "global-race",
+    "write-after-write",
+    "read-after-write",
+    "write-after-read",
+    "uninitialised-read",
+    "unfinished-copy",
+)
+
+
+def _watched_in_ample_memory(kernel: _Kernel, last: Attempt) -> str | None:
+    """What the exercise's `watch` says of a launch that would have left an array, in arrays that go on."""
+    if kernel.exercise.watch is None or _in_shared_memory(last):
+        return None
+    trace = in_ample_memory(kernel.built, kernel.name, last.case)
+    return trace and kernel.exercise.watch(last.case, trace)
+
+
+def _at_its_goals(exercise: Exercise, case, trace) -> bool:
+    """Whether this launch does what is asked of it, and not more."""
+    return all(
+        need.value(trace) >= need.least for need in exercise.needs if need.case == case.label
+    ) and all(goal.value(trace) <= goal.limit for goal in exercise.goals if goal.case == case.label)
+
+
+def _lines_of(last: Attempt, file: str) -> list[int]:
+    """The lines that an error or a hazard names."""
+    frames = []
+    if last.error is not None:
+        found = getattr(last.error, "frames", {})
+        frames = [found.get(getattr(last.error, "ptx_line", None), ())]
+    elif last.trace.hazards:
+        frames = [last.trace.hazards[0].frames, last.trace.hazards[0].other_frames]
+    return [n for one in frames for name, n in one or () if name == file]
+
+
+def _one_change(kernel: _Kernel, tries: Sequence[Attempt], later) -> list[str]:
+    """A sentence on one small change of the reader's lines after which all launches are right; nothing where none is found."""
+    last = tries[-1].case
+    cases = [last, *(one.case for one in tries[:-1]), *(c for c in later if not c.drawn)]
+    exercise = kernel.exercise
+    said = smallest_change(
+        kernel.source,
+        exercise.skeleton,
+        exercise.solution,
+        kernel.name,
+        cases,
+        exercise.arch or COUNTED_ON,
+        tries[-1].output,
+        _lines_of(tries[-1], kernel.file),
+        right=lambda case, output, trace: (
+            is_right(case, output, trace) and _at_its_goals(exercise, case, trace)
+        ),
+    )
+    return [said[0].upper() + said[1:]] if said else []
 
 
 def _refused(kernel: _Kernel, last: Attempt) -> tuple[str, ...]:
@@ -290,26 +445,29 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
         beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
         if beyond:
             return beyond
+    copied = getattr(last.error, "instruction", "").startswith("cp.async")
+    if copied and isinstance(last.error, errors.OutOfBounds) and not _in_shared_memory(last):
+        return (*said, *_astray(kernel, [last.case]), COPIED_BEYOND)
     if causes := _reach(kernel, [last.case, *later]) or _fixed(kernel, tries):
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
         case = last.case
+        seen = [] if _in_shared_memory(last) else _astray(kernel, [case], copied)
+        if case.special and seen and _of_wide_only(kernel, last):
+            return (*said, *seen, _right_before(whole[-1], case))
         if case.special:
-            return (*said, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
-        return said
+            return (*said, *seen, f"{_right_before(whole[-1], case)} {_question(last, kernel)}")
+        return (*said, *seen)
     causes = _causes_in_addresses(kernel, [last.case, *later])
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
-    if not causes and kernel.exercise.outside:
-        causes = [kernel.exercise.outside]
-    copied = getattr(last.error, "instruction", "").startswith("cp.async")
-    if (
-        not causes
-        and copied
-        and isinstance(last.error, errors.OutOfBounds)
-        and not _in_shared_memory(last)
-    ):
-        causes = [COPIED_BEYOND]
+    if not causes and (told := _watched_in_ample_memory(kernel, last)):
+        causes = [told]
+    if not causes:
+        causes = [] if _in_shared_memory(last) else _astray(kernel, [last.case], copied)
+        causes += _one_change(kernel, tries, later)
+        if kernel.exercise.outside and not (causes and _of_wide_only(kernel, last)):
+            causes.append(kernel.exercise.outside)
     if not causes and isinstance(last.error, errors.OutOfBounds):
         if _in_shared_memory(last):
             causes = [_beyond_shared(last, kernel)]
@@ -322,6 +480,13 @@ def _outside(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...
                 "counts it, which may make a turn too many.",
             ]
     return (*said, *filter(None, causes))
+
+
+def _of_wide_only(kernel: _Kernel, last: Attempt) -> bool:
+    """Whether what the exercise says of accesses outside is about float4s, and this one takes single elements."""
+    return "float4" in kernel.exercise.outside and ".v" not in getattr(
+        last.error, "instruction", ""
+    )
 
 
 NO_ERROR = errors.OutOfBounds("no access left shared memory, but one may have left an array in it")
@@ -368,7 +533,10 @@ COPIED_BEYOND = (
 def _fixed(kernel: _Kernel, tries: Sequence[Attempt]) -> list[str]:
     """A size of a launch that is right, written into the kernel as a number."""
     right = (one.case for one in tries[:-1] if one.right)
-    said = (fixed_sizes(case, kernel.source, kernel.exercise.skeleton) for case in right)
+    said = (
+        fixed_sizes(case, kernel.source, kernel.exercise.skeleton, kernel.exercise.solution)
+        for case in right
+    )
     return next(filter(None, said), [])
 
 
@@ -412,6 +580,8 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     headline = f"wrong at {last.case.label}"
     if causes := kernel.differences():
         return (headline, *causes)
+    if hidden := between_blocks(kernel.exercise, kernel.source, kernel.built, [last.case]):
+        return hidden
     others = [attempt(kernel.built, kernel.name, case) for case in later]
     outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
     fine = [one.case for one in (*tries, *others) if one.right]
@@ -421,39 +591,73 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         return (headline, *causes)
     known = named(last.case, last.output, suspects, outputs, fine)
     watch, decode = kernel.exercise.watch, kernel.exercise.decode
-    told = None if known else watch and watch(last.case, last.trace)
+    told = None if known else watch and _watched(kernel, last)
     told = told or (None if known else decode and decode(last.case, last.output))
     if told:
-        return (headline, told)
+        made = _made_of(kernel, [last]) if watch and kernel.exercise.arch is None else ()
+        return (headline, *made[1:3], told)
     if "holds what belongs" in said[-1] and (
-        rows := _causes_in_addresses(kernel, [last.case, *later])
+        rows := _causes_in_addresses(kernel, [last.case, *later]) or _astray(kernel, [last.case])
     ):
         return (headline, *said, *rows)
+    if "the sum is right, and stored at another element" in said[-1] and (
+        made := _made_of(kernel, [last])
+    ):
+        return (headline, *said, *made[2:], *_one_change(kernel, tries, later))
+    if said[-1].startswith("Every element is too ") and (made := _made_of(kernel, [last])):
+        return made
+    if _by_chance(kernel, last, said[-1]):
+        bad = wrong(last.case, last.output) & ~unwritten(last.output)
+        said = [*said[:-1], place_and_values(last.case, last.output, bad)]
     if explained(said):
-        new = _new_here(tries) if "holds what belongs" in said[-1] else None
-        return (headline, *said, *([new] if new else []))
+        if "holds what belongs" not in said[-1]:
+            return (headline, *said)
+        change = _one_change(kernel, tries, later)
+        new = None if change else _new_here(tries)
+        return (headline, *said, *change, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
-        more = findings(case, output, suspects, outputs, fine, (last.case, last.output))
-        if more and explained(more):
+        if more := named(case, output, suspects, outputs, fine, (last.case, last.output)):
             return (f"wrong at {case.label}", *more)
     causes = untouched(last.case, last.trace, kernel.source, kernel.name)
     causes = causes or unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
-    causes = causes or stops_at_another_size(last.case, unwritten(last.output))
+    if not causes and (causes := stops_at_another_size(last.case, unwritten(last.output))):
+        causes = [*_astray(kernel, [last.case]), *causes]
     causes = causes or shared_outputs(last.case, last.trace)
     causes = causes or list(what_if(kernel.built, kernel.name, last.case))
     causes = causes or _causes_in_addresses(kernel, [last.case, *later])
+    if not causes and kernel.exercise.settings:
+        narrow = narrowed(kernel.exercise.settings, kernel.built, kernel.name, last.case)
+        before = [f"It is right at {one.case.label}." for one in tries[:-1] if one.right]
+        causes = [narrow, *before[:1]] if narrow else []
+    lost = (
+        None
+        if causes
+        else digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
+    )
+    if lost and ": line " in lost:
+        return (headline, lost)
+    if (
+        not causes
+        and not unset
+        and (beyond := beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR))
+    ):
+        return beyond
+    if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
+        return (*made, *_one_change(kernel, tries, later), *_not_begun(kernel, last))
+    if lost and not causes:
+        return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
+    if not causes and unwritten(last.output).any():
+        causes = _astray(kernel, [last.case])
+        causes = [*causes, *_one_change(kernel, tries, later)]
+    causes = causes or _one_change(kernel, tries, later)
     if not causes and not unwritten(last.output).any():
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
         if one := next(stopped, None):
             return _outside(kernel, [*tries[:-1], one], ())
-        causes = [
-            f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
-            for need in kernel.exercise.needs
-            if not need.value(last.trace)
-        ]
+        causes = _not_begun(kernel, last)
     if not causes and not unset:
         beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR)
         if beyond:
@@ -469,6 +673,124 @@ def _wrong(kernel: _Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
         ]
     new = _new_here(tries)
     return (headline, *said, *causes, *([new] if new else []))
+
+
+def _not_begun(kernel: _Kernel, last: Attempt) -> list[str]:
+    """What the task asks for and the kernel does nowhere."""
+    return [
+        f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
+        for need in kernel.exercise.needs
+        if not need.value(last.trace)
+    ]
+
+
+def _watched(kernel: _Kernel, last: Attempt) -> str | None:
+    """What `watch` says of the first block, or else of the block of the first wrong element, where each block has one."""
+    case, watch = last.case, kernel.exercise.watch
+    told = watch(case, last.trace)
+    if told or len(case.grid) > 1 or case.expected.shape != tuple(case.grid):
+        return told
+    block = int(np.flatnonzero(wrong(case, last.output))[0])
+    trace = in_ample_memory(kernel.built, kernel.name, case, [(block, 0, 0)])
+    told = trace and watch(case, trace)
+    return f"In block {block}, {told[0].lower()}{told[1:]}" if told else None
+
+
+def _by_chance(kernel: _Kernel, last: Attempt, said: str) -> bool:
+    """Whether values look rounded, and no line of the kernel rounds so."""
+    if said.startswith("All values fit a half"):
+        return not computes_in_half(last.trace, kernel.source, kernel.name)
+    if said.startswith("Every element is a whole number"):
+        return not makes_whole_numbers(last.trace, kernel.source, kernel.name)
+    return False
+
+
+def _goes_on_after_the_sum(case) -> bool:
+    """Whether the right output is a function of sums, such as gelu: whole numbers say little of it."""
+    if case.expected.ndim != 2 or not case.tolerance:
+        return False
+    return case.product is None or not np.allclose(case.expected, case.product.C, 1e-3, 1e-3)
+
+
+def _made_of(kernel: _Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
+    """Headline and lines on what a wrong element is made of, in the smallest of these launches that is wrong."""
+    bad = [one for one in tried if one.error is None and not one.right and not one.case.drawn]
+    if not bad:
+        return ()
+    one = (
+        bad[0] if _elements(bad[0].case) <= MANY else min(bad, key=lambda one: _elements(one.case))
+    )
+    if _goes_on_after_the_sum(one.case):
+        return ()
+    mine, right = (
+        Trials(built, kernel.name, one.case) for built in (kernel.built, kernel.solution())
+    )
+    told = made_of(mine, right, one.output, kernel.source)
+    if told is None:
+        return ()
+    bad_ones = wrong(one.case, one.output) & ~unwritten(one.output)
+    told_where = where(bad_ones)
+    return (
+        f"wrong at {one.case.label}",
+        f"{told_where[0].upper()}{told_where[1:]} wrong.",
+        told,
+        *(whole_numbers(one.trace, kernel.source, kernel.name) if _says_rounded(told) else ()),
+        *(_astray(kernel, [one.case]) or _in_shared(kernel, one)),
+    )
+
+
+def _in_shared(kernel: _Kernel, one: Attempt) -> list[str]:
+    """Where to look in a kernel with shared memory whose blocks read what they have to."""
+    lines = {
+        own_line(row.frames, kernel.file)
+        for row in one.trace.instructions
+        if row.shared_wavefronts and row.opcode.startswith(("ld", "st"))
+    } - {None}
+    if not lines:
+        return []
+    listed = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, sorted(lines)[:6]))}"
+    return [
+        "Each block reads the right elements of global memory, so look at the indices where shared memory is written and "
+        f"read ({listed}), and at what is done with the values."
+    ]
+
+
+def _told_of(kernel: _Kernel, built: kernels.Build, case, output=None) -> str | None:
+    """What the first wrong element of this build's output is made of."""
+    mine, right = (Trials(one, kernel.name, case) for one in (built, kernel.solution()))
+    try:
+        output = mine.raw({}) if output is None else output
+    except TrialFailed:
+        return None
+    return made_of(mine, right, output, kernel.source)
+
+
+def _says_rounded(told: str) -> bool:
+    return "behind the point" in told or "something else is done" in told
+
+
+MANY = 20_000  # elements in the arrays of a launch: trials of a larger one take long
+
+
+def _elements(case) -> int:
+    return sum(a.size for a in case.args if isinstance(a, np.ndarray))
+
+
+def _astray(kernel: _Kernel, cases, copies: bool = False) -> list[str]:
+    """What a block touches and must not, or must and does not, in the first of these cases that shows it."""
+    for case in cases if kernel.exercise.arch is None else ():
+        if case.drawn:
+            continue
+        builds = [
+            with_narrow_accesses(built, copies) for built in (kernel.built, kernel.solution())
+        ]
+        mine, right = (
+            lambda block, built=built, case=case: in_ample_memory(built, kernel.name, case, [block])
+            for built in builds
+        )
+        if said := astray(case, mine, right, kernel.source, kernel.name):
+            return [said]
+    return []
 
 
 def _counted(kernel: _Kernel, cases) -> str | None:

@@ -97,6 +97,18 @@ def kept(case: Case, output) -> str | None:
     close = np.abs(output - case.expected) <= 20 * case.tolerance * case.scale
     if not same.any() or not (same | close).all():
         return None
+    for name, values in (("x", case.args[0]), ("y", old)):
+        for words, marked in (("negative", values < 0), ("positive", values > 0)):
+            if 1 < same.sum() < len(same) and (same == marked).all():
+                return (
+                    f"What is not changed are the elements where {name} is {words}: a value is tested or cut off, where only the "
+                    "index may be."
+                )
+    if same.mean() > 0.97:
+        which = "No element is" if same.all() else "Almost no element is"
+        return (
+            f"{which} changed: hardly any thread gets through the test. Does it compare i with n?"
+        )
     return (
         f"{where(same).capitalize()} not changed: no thread has them as its i, or the test keeps their thread from the work. "
         "The others are right."
@@ -193,7 +205,7 @@ def piece_suspects(size: int) -> dict:
     """What is summed of a piece when a step is left out, or taken twice."""
     steps = [1 << i for i in range(size.bit_length() - 1)]
     found = {
-        "Only the first of the values is there: nothing is added": _of_pieces(
+        "Only the first of the values is there: nothing is added to the place that is stored": _of_pieces(
             size, lambda t: t == 0
         )
     }
@@ -208,6 +220,12 @@ def piece_suspects(size: int) -> dict:
         "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`), or what is stored "
         "is not the place where the sum stands"
     ] = _of_pieces(size, lambda t: t == size - 1)
+    found[
+        "What is stored is the neighbour of the sum: the sum of all is at place 0, not at place 1"
+    ] = _of_pieces(size, lambda t: t % 2)
+    found[
+        "In each step the sum so far is doubled: `sum += a` adds a to it, `sum += sum + a` adds the sum once more"
+    ] = _of_pieces(size, lambda t: [2 ** (len(steps) - int(i).bit_count()) for i in t])
     found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
     found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
     found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
@@ -217,12 +235,31 @@ def piece_suspects(size: int) -> dict:
         "The distance goes down by 1 in each step, so values are added many times: it has to halve"
     ] = _of_pieces(size, lambda t: _by_steps(size, range(size // 2, 0, -1)))
     found[
-        f"Thread {size - 1} stores its sum: by these steps the sum of all arrives at thread 0"
+        f"Thread {size - 1} stores its sum: by these steps the sum of all arrives at thread 0 (or what is added is the other "
+        "value twice, and not the sum so far)"
     ] = _of_pieces(size, lambda t: np.where(t == size - 1, size, 0))
+    if size == 32:
+        found[
+            "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
+            "was summed before"
+        ] = _of_pieces(size, lambda t: (t & (t - 1)) == 0)
+        for lane in range(1, size - 1):
+            found[
+                f"Lane {lane} stores its sum: by these steps the sum of all arrives at lane 0"
+            ] = _of_pieces(size, lambda t, lane=lane: _by_halves(size)[lane])
     found[f"The distance stays {size // 2} in every step"] = _of_pieces(
         size, lambda t: np.where(t == 0, 1, np.where(t == size // 2, len(steps), 0))
     )
     return found
+
+
+def _by_halves(size: int) -> np.ndarray:
+    """How often each lane counts each value after shuffles over 16, 8, 4, 2 and 1."""
+    held = np.eye(size)
+    for distance in (size >> n for n in range(1, size.bit_length())):
+        from_ = np.arange(size) + distance
+        held = held + held[np.where(from_ < size, from_, np.arange(size))]
+    return held
 
 
 def _by_steps(size: int, distances) -> np.ndarray:
@@ -273,6 +310,9 @@ def _of_slices(how_often):
 
 
 SLICE_SUSPECTS = {
+    "The running sum is added to C in every turn of the loop, so early terms are added many times: add it once, after the loop": (
+        _of_slices(lambda k, n: (k.max() - k) // n + 1)
+    ),
     **{
         f"Only the terms of blockIdx.z = {z} arrive": _of_slices(lambda k, n, z=z: k % n == z)
         for z in range(4)
@@ -319,7 +359,15 @@ REVERSAL_SUSPECTS = {
 
 def left_in_place(case, out) -> str | None:
     """Which elements of an array that should be reversed are what they were."""
-    n = np.arange(len(out))
+    n, old, there = np.arange(len(out)), case.args[0], case.args[0][::-1]
+    twice = (out == out[::-1]) & (old != there) & ((out == old) | (out == there))
+    if twice.sum() > 0.9 * len(out) - 1:
+        i = int(np.flatnonzero(twice)[0])
+        kept, lost = (i, len(out) - 1 - i) if out[i] == old[i] else (len(out) - 1 - i, i)
+        return (
+            f"x[{i}] and x[{len(out) - 1 - i}] both hold the old x[{kept}], and the old x[{lost}] is lost: one of the two is "
+            "overwritten before it is read, or only one is stored. A swap keeps one of them in a variable, and stores both."
+        )
     stayed = (out == case.args[0]) & (2 * n != len(out) - 1)
     if (stayed != stayed[::-1]).any():
         return None
@@ -334,7 +382,13 @@ def left_in_place(case, out) -> str | None:
 
 def dot_products(rng) -> tuple[Case, ...]:
     """Row-wise dot products of halves, to the accuracy of a float sum."""
-    sizes = (64, 256), (70, 1000), (3, 5), tuple(map(int, rng.integers((1, 100), (130, 600))))
+    sizes = (
+        (64, 256),
+        (70, 1000),
+        (3, 5),
+        (261, 7),
+        tuple(map(int, rng.integers((1, 100), (130, 600)))),
+    )
     cases = []
     for M, K in sizes:
         A, B = (rng.uniform(0.5, 1.5, (M, K)).astype(np.float16) for _ in range(2))
@@ -416,6 +470,39 @@ def tf32_products(rng) -> tuple[Case, ...]:
     )
 
 
+def _exact(number: int):
+    """The same launch with an operand that tf32 holds exactly, so that nothing is left for its `low`."""
+
+    def change(case: Case) -> Case:
+        args = list(case.args)
+        for i in (0, 1) if number == 2 else (number,):
+            args[i] = np.rint(64 * args[i]).astype(np.float32) / 64
+        wide = replace(case.product, A=args[0].astype(float), B=args[1].astype(float))
+        args[case.output] = poisoned(case.expected.shape)
+        magnitude = np.abs(wide.A) @ np.abs(wide.B)
+        return replace(case, args=tuple(args), expected=wide.C, scale=magnitude, product=wide)
+
+    return change
+
+
+A_EXACT, B_EXACT, BOTH_EXACT = map(_exact, range(3))
+TF32_SETTINGS = (
+    (
+        "It is right where tf32 holds all of A, and where it holds all of B it is not: the product with a_low is at fault.",
+        (A_EXACT,), (B_EXACT,),
+    ),
+    (
+        "It is right where tf32 holds all of B, and where it holds all of A it is not: the product with b_low is at fault.",
+        (B_EXACT,), (A_EXACT,),
+    ),
+    (
+        "It is right where tf32 holds all of A and B, so the product of a and b is right: `low` is wrong, or both "
+        "products with it.",
+        (BOTH_EXACT,), (A_EXACT, B_EXACT),
+    ),
+)  # fmt: skip
+
+
 def tf32(x) -> np.ndarray:
     """Rounded to 10 bits of mantissa, ties away from zero."""
     bits = np.asarray(x, np.float32).view(np.uint32)
@@ -461,9 +548,9 @@ def _in_tf32(*pairs, cut=False, low=None):
 
 
 TF32_SUSPECTS = {
-    "The terms a * b_low and a_low * b are missing: 10 bits of mantissa are left of each number": _in_tf32("ab"),
-    "What tf32 loses of B is nowhere: a * b_low is missing": _in_tf32("ab", "Ab"),
-    "What tf32 loses of A is nowhere: a_low * b is missing": _in_tf32("ab", "aB"),
+    "The terms a * b_low and a_low * b are missing, or low is 0: 10 bits of mantissa are left of each number": _in_tf32("ab"),
+    "What tf32 loses of B is nowhere: a * b_low is missing, or a and a_low are the other way round": _in_tf32("ab", "Ab"),
+    "What tf32 loses of A is nowhere: a_low * b is missing, or b and b_low are the other way round": _in_tf32("ab", "aB"),
     "b_low[0] and b_low[1] are the other way round": _in_tf32("ab", "Ab", "aX"),
     "b[0] and b[1] are the other way round": _in_tf32("ax", "Ax", "aB"),
     "b[0] and b[1] are the other way round, and b_low[0] and b_low[1] too": _in_tf32("ax", "Ax", "aX"),

@@ -35,12 +35,30 @@ def beyond_rows(case: Case, trace, source: str, kernel: str) -> list[str]:
         has = f"{name} has {len(value)} {what}{'s' if len(value) > 1 else ''}{_called(case, len(value))}"
         text = f"At {case.label} the kernel goes on to {span} of {name}, and {has}"
         text += f", numbered 0 to {len(value) - 1}."
-        if len(beyond) == 1 and beyond[0] == len(value):
-            text += " It goes exactly one too far: is there a `<=` that must be `<`, or a `>` that must be `>=`?"
+        first = _first_read_beyond(trace, number, value.itemsize, value.size)
+        if len(beyond) == 1 and beyond[0] == len(value) and first >= length:
+            text += f" It begins at {what} {first // length} too: the index is {first // length} too large."
+        elif len(beyond) == 1 and beyond[0] == len(value):
+            text += (
+                " It goes exactly one too far: is there a `<=` that must be `<`, a `>` that must be `>=`, or an index that "
+                "reaches one further?"
+            )
         elif matrix:
             text += " The loop along K must end there, or a guard must stop what lies beyond."
         said.append(text)
     return said[:1]
+
+
+def _first_read_beyond(trace, number: int, itemsize: int, size: int) -> int:
+    """The least element that the accesses touch which leave this array; 0 where that is its first one."""
+    by_line: dict = {}
+    for row in trace.instructions:
+        for access in trace.accesses(row):
+            if access.buffer == f"argument {number}":
+                lanes = access.addresses[access.active] // itemsize
+                by_line.setdefault((row.frames, access.kind), []).append(lanes)
+    touched = [np.concatenate(lanes) for lanes in by_line.values()]
+    return min((int(lanes.min()) for lanes in touched if (lanes >= size).any()), default=0)
 
 
 def _same_columns(found: np.ndarray, length: int) -> bool:
@@ -50,13 +68,13 @@ def _same_columns(found: np.ndarray, length: int) -> bool:
     return all(np.array_equal(columns[0], other) for other in columns)
 
 
-def fixed_sizes(case: Case, source: str, skeleton: str) -> list[str]:
+def fixed_sizes(case: Case, source: str, *texts: str) -> list[str]:
     """A sentence where the text holds a number that is a size of this case, which the kernel gets right, and is not given."""
-    given = set(re.findall(r"\b\d+\b", skeleton))
+    given = {number for text in texts for number in re.findall(r"\b\d+\b", text)}
     for number, line in enumerate(source.splitlines(), 1):
         for text in re.findall(r"(?<![\w.])\d+(?![\w.])", line.split("//")[0]):
             names = [name for name, n in sizes_of(case).items() if n == int(text)]
-            if text not in given and int(text) > 1 and names:
+            if text not in given and int(text) > 4 and names:
                 return [
                     f"It is right at {case.label}, and {text} stands in line {number}: must that be {names[0]}, which is another "
                     "number at each launch?"

@@ -368,7 +368,8 @@ SUSPECTS = [
             lambda p: _with(p, _swap(p.A, 1, 8)),
         ),
         (
-            "The two halves of each register are the other way round in one operand and not in the other",
+            "Along K, terms 0 and 1, 2 and 3 and so on have changed places in one operand and not in the other (for an "
+            "mma: the two halves of each register are the other way round)",
             lambda p: _with(p, _swap(p.A, 1, 1)),
         ),
         (

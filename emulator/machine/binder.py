@@ -265,9 +265,9 @@ class Binder:
 
             def narrow(m):
                 found = get(m)
-                if type(found) is Affine:
-                    found = exact(found, width, False)
-                return add(found, offset & ((1 << 64) - 1), 8) if offset else found
+                if offset:
+                    found = add(found, offset & ((1 << 8 * width) - 1), width)  # which wraps around
+                return exact(found, width, False) if type(found) is Affine else found
 
             return narrow
         if base is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.errors import ExecutionError
 from emulator.machine.access import deliver, fetch, resolve, space_of, watch_global
 from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
@@ -140,10 +141,27 @@ def _tile(m, fragment, layout: str, stride, ins) -> _Tile:
     if type(stride) is not int:
         lanes = m.addresses(stride)
         if (lanes != lanes[0, 0]).any():
-            m.fail(ValueError, "the stride of a wmma access differs between threads", ins)
+            m.fail(ExecutionError, "the stride of a wmma access differs between threads", ins)
         stride = int(lanes[0, 0])
     key = ("wmma tile", id(fragment), layout, stride)
     return m.state(key, lambda: _Tile(fragment, layout, stride, m.T))
+
+
+def _one_pointer(m, base, mask, ins):
+    """The pointer, which has to be the same in all lanes of a warp (PTX ISA 9.7.14.4.3)."""
+    if type(base) is int:
+        return base
+    lanes = m.addresses(base)
+    if (lanes == lanes[:1, :1]).all():
+        return base
+    warps, active = lanes.reshape(-1, 32), m.lanes_of(mask).reshape(-1, 32)
+    apart = (warps != warps[:, :1]) & active
+    if apart.any():
+        place = int(np.flatnonzero(apart.reshape(-1))[0])
+        block, thread = divmod(place, m.T)
+        text = f"the pointer of a wmma access differs between lanes 0 and {place % 32} of a warp"
+        m.fail(ExecutionError, text, ins, block, thread)
+    return base
 
 
 def _load(ins, bind):
@@ -160,7 +178,7 @@ def _load(ins, bind):
     def step(m, mask):
         meet(m, mask, ins)
         tile = _tile(m, fragment, layout, stride_of(m), ins)
-        base = get(m)
+        base = _one_pointer(m, get(m), mask, ins)
         if as_matrices and all(t[3] == "shared" for t in resolve(m, space, base, mask)):
             count = min(tile.unique // 2, 4)
             rows = add(base, tile.matrices, 8)
@@ -190,10 +208,12 @@ def _in_words(m, stride, per: int, ins) -> int:
     """A stride in elements of less than a byte, in 32-bit words."""
     lanes = np.unique(m.addresses(stride))
     if len(lanes) > 1:
-        m.fail(ValueError, "the stride of a wmma access differs between threads", ins)
+        m.fail(ExecutionError, "the stride of a wmma access differs between threads", ins)
     words, rest = divmod(int(lanes[0]), per)
     if rest:
-        m.fail(ValueError, f"the stride of this wmma access is a multiple of {per} elements", ins)
+        m.fail(
+            ExecutionError, f"the stride of this wmma access is a multiple of {per} elements", ins
+        )
     return words
 
 
@@ -231,7 +251,7 @@ def _store(ins, bind):
         words = np.ascontiguousarray(registers(m)).view(dtype)
         per = max(1, 4 // tile.size)
         elements = words.reshape(-1, m.W, 32, per).transpose(0, 3, 1, 2).reshape(-1, m.B, m.T)
-        first = add(get(m), tile.first, 8)
+        first = add(_one_pointer(m, get(m), mask, ins), tile.first, 8)
         for run, delta in zip(tile.runs, tile.deltas, strict=True):
             values = list(elements[run.element : run.element + run.count])
             for memory, where, lanes, name in resolve(m, space, add(first, delta, 8), mask):

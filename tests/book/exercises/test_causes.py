@@ -60,9 +60,9 @@ EDITED = {
         [("*reinterpret_cast<float4*>(&As[k][4 * ty]);", "make_float4(As[k][ty], As[k][ty + 16], As[k][ty + 32], As[k][ty + 48]);"), ("*reinterpret_cast<float4*>(&Bs[k][4 * tx]);", "make_float4(Bs[k][tx], Bs[k][tx + 16], Bs[k][tx + 32], Bs[k][tx + 48]);")],
         "[0, 1] of the output holds what belongs at [0, 16]",
     ),
-    ("block_reduce", "neighbours in pairs"): ([("if (t < half) s[t] += s[t + half];", "if (t < half) s[2 * t] += s[2 * t + 1];")], "Of 256 terms only i = 0 and 1 (8 times) are added"),
-    ("block_reduce", "one too few"): ([("int half = 128", "int half = 127")], "terms are never added"),
-    ("keep_precision", "begins at 1"): ([("int k = 0", "int k = 1")], "Term 0 is never added"),
+    ("block_reduce", "neighbours in pairs"): ([("if (t < half) s[t] += s[t + half];", "if (t < half) s[2 * t] += s[2 * t + 1];")], "In turn 1 thread 0 reads s[1], and must read s[128]"),
+    ("block_reduce", "one too few"): ([("int half = 128", "int half = 127")], "In turn 1 thread 0 reads s[127], and must read s[128]"),
+    ("keep_precision", "begins at 1"): ([("int k = 0", "int k = 1")], "It lacks A[0][0]"),
     ("keep_precision", "down a column"): ([("B[row * K + k]", "B[k * M + row]")], "B is read at k * M + row"),
     ("find_race", "one pair left out"): ([("i < n / 2", "i < n / 2 - 1")], "x[255] and x[256] are a pair that no thread swaps"),
     ("find_race", "arithmetic in place of a copy"): (

@@ -82,7 +82,7 @@ MISTAKES = {
         "only where N is a multiple of 8": ([("N % 4 == 0", "N % 8 == 0")], "the goal is 18"),
         "tail forgotten": ([("for (int i = threadIdx.x; i < N; i +=", "for (int i = threadIdx.x; i < N / 4 * 4; i +=")], "N=301 is no multiple of 4"),
         "index not times four": ([("int i = 4 * threadIdx.x", "int i = threadIdx.x")], "misaligned"),
-        "a quarter of the row": ([("i < N; i += 4 * blockDim.x", "i < N / 4; i += 4 * blockDim.x")], "No thread stores there: a loop"),
+        "a quarter of the row": ([("i < N; i += 4 * blockDim.x", "i < N / 4; i += 4 * blockDim.x")], "stores to row 0, columns 0 to 127 of Y, and must store to row 0, columns 0 to 511"),
     },
     "mend_pipeline": {
         "barrier before the wait": (

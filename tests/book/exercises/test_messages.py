@@ -77,9 +77,10 @@ def test_other_names_and_equal_types_are_the_reader_s_own():
 
 
 def test_a_mistake_without_a_name_has_a_place_and_two_values():
-    verdict = said_of("coalesce", [("sum += A", "sum += k % 7 == 3 ? 1.0f : A")])
-    assert "[0, 0] holds " in str(verdict) and " and must hold " in str(verdict)
-    assert not explained(str(verdict).splitlines())
+    case = find("coalesce").cases(np.random.default_rng())[0]
+    said = findings(case, np.cos(case.expected).astype(np.float32))
+    assert "[0, 0] holds " in said[-1] and " and must hold " in said[-1]
+    assert not explained(said)
 
 
 def test_suspects_that_look_alike_here_are_told_apart_by_another_case():

@@ -109,7 +109,7 @@ MISTAKES = {
         "everybody swaps": ([("i < n / 2", "i < n")], "a race on global memory"),
         "the middle pair twice": ([("i < n / 2", "i <= n / 2")], "a race on global memory"),
         "one too far": ([("const float other = x[n - 1 - i];\n        x[n - 1 - i] = x[i]", "const float other = x[n - i];\n        x[n - i] = x[i]")], OUTSIDE),
-        "no third place": ([("        x[i] = other;", "        x[i] = x[n - 1 - i];")], "holds what belongs"),
+        "no third place": ([("        x[i] = other;", "        x[i] = x[n - 1 - i];")], "both hold the old"),
         "half of the half": ([("i < n / 2", "i < n / 4")], "a pair that no thread swaps"),
     },
     "keep_precision": {

@@ -294,3 +294,16 @@ def test_local_arrays_are_each_threads_own():
     and.b32 i, %n, 15; cvt.u64.u32 o, i; shl.b64 o, o, 2; add.s64 o, a, o; ld.local.u32 %d, [o]; }"""
     got = run(code, {}, {"%d": "u32"}, threads=70)
     assert (got == np.arange(70) * 100 + np.arange(70) % 16).all()
+
+
+def test_a_base_of_32_bits_and_its_offset_wrap_around():
+    """Thread t reads word 63 - t by a base of -4 * t, which is below 0, and an offset of 252."""
+    out = np.zeros(64, "u4")
+    body = """.shared .align 4 .b8 tile[256]; .reg .b64 %p, %n; .reg .b32 %t, %s, %v;
+    ld.param.u64 %p, [p0]; mov.u32 %t, %tid.x; mul.wide.u32 %n, %t, 4; add.s64 %p, %p, %n;
+    mov.u32 %s, tile; mad.lo.s32 %s, %t, 4, %s; st.shared.u32 [%s], %t; bar.sync 0;
+    mov.u32 %s, tile; mad.lo.s32 %s, %t, -4, %s; ld.shared.u32 %v, [%s+252]; st.global.u32 [%p], %v;"""
+    kernel(body).launch("k", 1, 64, [out])
+    assert (out == 63 - np.arange(64)).all()
+    with pytest.raises(emulator.OutOfBounds):
+        kernel(body.replace("[%s+252]", "[%s+256]")).launch("k", 1, 64, [out])

@@ -1,0 +1,111 @@
+"""Which part of each matrix a block touches, compared with what it has to touch.
+
+A wrong index, stride or step shows in the elements that a block reads and stores. What they must be is what the exercise's
+solution touches in the same launch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .exercise import Case
+from .explain import own_line, parameter_name
+from .places_in_words import element, spans
+
+
+def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
+    """A sentence on the first block that touches other elements than it must, None where there is none.
+
+    mine, right: these give the trace of one block in ample memory, of the reader's kernel and of the solution.
+    """
+    wanted = [
+        (case.output, False),
+        *((i, True) for i, a in enumerate(case.args) if isinstance(a, np.ndarray)),
+    ]
+    for block in _corners(case.grid):
+        layers = [(*block[:2], z) for z in range((*case.grid, 1, 1)[2])]
+        traces = [[of(layer) for layer in layers] for of in (mine, right)]
+        if any(trace is None for traced in traces for trace in traced):
+            return None
+        whose = (
+            f"Block {block}"
+            if len(layers) == 1
+            else f"The {len(layers)} blocks ({block[0]}, {block[1]}, z)"
+        )
+        for number, loads in wanted:
+            has, must = (_of_layers(traced, case, number, loads) for traced in traces)
+            if not len(must) or np.array_equal(has, must):
+                continue
+            name, shape = parameter_name(number, source, kernel), case.args[number].shape
+            if not len(has) and not loads:
+                return f"{whose} stores nothing to {name}, and must store to {area(name, shape, must)}."
+            if not len(has):
+                continue
+            does, do = ("reads", "read") if loads else ("stores to", "store to")
+            if len(layers) > 1:
+                does = do
+            return (
+                f"{whose} {does} {area(name, shape, has)}, and must {do} {area(name, shape, must)}"
+                f"{_at(traces[0][0], number, loads, kernel)}."
+            )
+    return None
+
+
+def _corners(grid) -> list[tuple[int, int, int]]:
+    """The first block, its neighbour along each axis, and the last one; those above each other along z count as one."""
+    x, y, _ = (*grid, 1, 1)[:3]
+    found = [(0, 0, 0), (min(1, x - 1), 0, 0), (0, min(1, y - 1), 0), (x - 1, y - 1, 0)]
+    return list(dict.fromkeys(found))
+
+
+def _of_layers(traces, case: Case, number: int, loads: bool) -> np.ndarray:
+    return np.unique(np.concatenate([_touched(trace, case, number, loads) for trace in traces]))
+
+
+def _touched(trace, case: Case, number: int, loads: bool) -> np.ndarray:
+    """The elements of this argument that the block reads, or stores to."""
+    size, found = case.args[number].itemsize, []
+    for row in trace.instructions:
+        for access in trace.accesses(row):
+            if access.buffer == f"argument {number}" and _is_load(access) == loads:
+                first = access.addresses[access.active] // size
+                found.append((first[:, None] + np.arange(max(access.width // size, 1))).reshape(-1))
+    return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+
+def _is_load(access) -> bool:
+    return access.kind.startswith(("load", "cp.async"))
+
+
+def area(name: str, shape, found: np.ndarray) -> str:
+    """ "rows 0 to 31, columns 32 to 63 of C", "x[0] to x[127]"."""
+    if len(shape) == 2:
+        rows, columns = found // shape[1], found % shape[1]
+        r, c = np.unique(rows), np.unique(columns)
+        if len(found) == len(r) * len(c) and len(found) > 1:
+            return f"{_span('row', r)}, {_span('column', c)} of {name}"
+        return spans(name, (max(shape[0], int(rows.max()) + 1), shape[1]), found)
+    if len(shape) == 1:
+        return spans(name, (int(found.max()) + 1,), found)
+    return f"{len(found)} elements from {element(name, np.unravel_index(int(found[0]), shape))} on"
+
+
+def _span(what: str, values: np.ndarray) -> str:
+    if len(values) == 1:
+        return f"{what} {values[0]}"
+    if (np.diff(values) == 1).all():
+        return f"{what}s {values[0]} to {values[-1]}"
+    return f"{what}s {', '.join(map(str, values[:3]))}" + (
+        f" and so on to {values[-1]}" if len(values) > 3 else ""
+    )
+
+
+def _at(trace, number: int, loads: bool, kernel: str) -> str:
+    """ " (line 12)", where only one line reads or stores there."""
+    lines = {
+        own_line(row.frames, f"{kernel}.cu")
+        for row in trace.instructions
+        for access in trace.accesses(row)[:2]
+        if access.buffer == f"argument {number}" and _is_load(access) == loads
+    } - {None}
+    return f" (line {lines.pop()})" if len(lines) == 1 else ""
