@@ -390,7 +390,8 @@ EXERCISES = (
     Exercise(
         "choose_padding", BANKS, "A padding that keeps alignment", 10,
         "A kernel reads a tile in shared memory column by column, in chunks of 16 bytes (eight halves). Choose `PAD`, the "
-        "number of spare halves at the end of each row, so that these reads have no bank conflicts and every chunk still begins at a multiple of 16 bytes.",
+        "number of spare halves at the end of each row, so that these reads have no bank conflicts and every chunk still "
+        "begins at a multiple of 16 bytes.",
         (
             "Eight lanes are served at a time, and each takes four banks. So eight neighbouring rows must begin in eight "
             "different groups of four banks.",
