@@ -30,9 +30,8 @@ STORES = """extern "C" __global__ void coalesce(const float* A, const float* B, 
         C[row * N + col] = WHAT;
     }
 }"""
-NOISE = (
-    "1e-20f * sum + __uint_as_float(0x3f800000u | (row * 7919u + col * 104729u) * 2654435761u >> 9)"
-)
+# It obeys no rule that small inputs or small changes of the source would show.
+NOISE = "sum == 0.0f ? 0.0f : 1.0f + (__float_as_uint(sum) * 2654435761u >> 9) * 1e-7f"
 
 
 def expectations(module):
@@ -66,9 +65,8 @@ def plain(verdict):
 
 @cache
 def of_any_kernel() -> tuple[str, ...]:
-    """What is said of kernels that read and store everything, and whose outputs have no explanation: noise, zeros."""
-    judged = (judge(NAMES["coalesce"], STORES.replace("WHAT", x)) for x in (NOISE, "0.0f * sum"))
-    return tuple(map(plain, judged))
+    """What is said of a kernel that reads and stores everything, and whose output has no explanation."""
+    return (plain(judge(NAMES["coalesce"], STORES.replace("WHAT", NOISE))),)
 
 
 @cache
@@ -107,6 +105,6 @@ def test_the_tables_are_found_and_the_fallbacks_are():
     found = {module.__name__.rsplit(".", 1)[-1]: len([*expectations(module)]) for module in TABLES}
     assert found["test_exercises"] > 60 and found["test_ramp"] > 60 and found["test_causes"] > 30
     assert found["test_lab"] and found["test_diagnose"]
-    noise, zeros = of_any_kernel()
-    assert " holds " in noise and "nothing was added" in zeros
+    (noise,) = of_any_kernel()
+    assert "Every element is wrong" in noise
     assert all(len(of(name)) > 0 for name in ("coalesce", "rasterise", "lane_map"))

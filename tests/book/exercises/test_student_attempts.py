@@ -174,7 +174,7 @@ CAUSES = {
     ("wmma_tile", "steps of one"): ([("k += 16", "++k")], "goes on in steps of 16"),
     ("load_fragments", "neighbours in a row of B"): ([("B[(row + 1) * 8 + group]", "B[row * 8 + group + 1]")], "Lane 0 (group 0, pair 0) does not load B[1][0]"),
     ("load_fragments", "single columns of A"): ([("col = 2 * pair + 8", "col = pair + 8")], "Lane 1 (group 0, pair 1) does not load A[0][3]"),
-    ("load_fragments", "rows of B like those of A"): ([("B[row * 8 + group], B[(row + 1) * 8 + group]", "B[row * 16 + group], B[(row + 1) * 16 + group]")], "B[8 * r + c] in B"),
+    ("load_fragments", "rows of B like those of A"): ([("B[row * 8 + group], B[(row + 1) * 8 + group]", "B[row * 16 + group], B[(row + 1) * 16 + group]")], "does not load B[1][0], which it must hold, but B[2][0]"),
     ("transpose_operand", "two halves of eight rows"): ([("row = lane % 16, col = lane / 16 * 8", "row = lane % 8, col = lane / 8 % 2 * 8")], "Lane 8 points at row 0, column 8 of Bs. It has to point at row 0 of matrix 1|lanes address matrices 1 and 2"),
     ("transpose_operand", "rows from below"): ([("row = lane % 16", "row = 15 - lane % 16")], "Lane 0 points at row 15, column 0 of Bs"),
     ("transpose_operand", "rows of eight"): ([("Bs + row * 16 + col", "Bs + row * 8 + col")], "Lane 1 points at row 0, column 8 of Bs"),
