@@ -13,7 +13,8 @@ from .cell import (
     save_progress,
     source,
 )
-from .judge import Verdict, judge
+from .judge import judge
+from .verdict import Verdict
 
 __all__ = [
     "EXERCISES",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import answers, functions, hopper, lanes, launches, ramp
+from . import answers, fragments, functions, hopper, lanes, launches, precision, ramp
 from .exercise import Exercise, Goal, Need, Race
 from .inflight import fetches_ahead
 from .launches import last_drawn, products
@@ -635,8 +635,8 @@ EXERCISES = (
         "A float has 24 significant bits, so it holds each product exactly, and rounds the sum only at its 24th bit. "
         "Tensor cores "
         "work the same way: halves in, products exact, sums in float.",
-        cases=lambda rng: last_drawn(ramp.dot_products(rng)),
-        suspects=ramp.PRECISION_SUSPECTS,
+        cases=lambda rng: last_drawn(precision.dot_products(rng)),
+        suspects=precision.PRECISION_SUSPECTS,
     ),
     Exercise(
         "split_tf32", ACROSS, "Three products of TF32 for one of floats", 20,
@@ -651,9 +651,9 @@ EXERCISES = (
         ),
         "Three products give nearly the accuracy of floats at a third of the speed of TF32. The small terms go first, so that "
         "they are added to each other while the sum is small. This is called 3xTF32.",
-        cases=lambda rng: last_drawn(ramp.tf32_products(rng)),
+        cases=lambda rng: last_drawn(precision.tf32_products(rng)),
         needs=(Need("matrix multiplications of a warp", 72, "M=16, N=24, K=64", "tensor cores multiply both parts"),),
-        suspects=ramp.TF32_SUSPECTS,
+        suspects=precision.TF32_SUSPECTS,
         settings=ramp.TF32_SETTINGS,
     ),
     Exercise(
@@ -665,7 +665,7 @@ EXERCISES = (
             "`cp_async<16>(shared_address(...), pointer)`, then `cp_async_commit()`, `cp_async_wait<0>()` and `__syncwarp()`.",
         ),
         "A lane's wait is for its own copies. Only `__syncwarp()` after it makes the copies of the other lanes safe to read.",
-        cases=lambda rng: last_drawn(ramp.tiles((16, 32), lambda x: x)(rng)),
+        cases=lambda rng: last_drawn(fragments.tiles((16, 32), lambda x: x)(rng)),
         needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
         goals=(Goal("global_requests", 4, "K=32"),),
     ),
@@ -679,7 +679,7 @@ EXERCISES = (
         ),
         "`chunk ^ row / 2 % 4`, as in the exercises on swizzles. The copies are still of 16 whole bytes, since only "
         "whole chunks move.",
-        cases=lambda rng: last_drawn(ramp.tiles((4, 16, 8), ramp.by_chunks)(rng)),
+        cases=lambda rng: last_drawn(fragments.tiles((4, 16, 8), fragments.by_chunks)(rng)),
         needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
         goals=(Goal("shared_wavefronts", 20, "K=32"),),
         outside="place() must return 0 to 3 for every row, or chunks leave their row.",
@@ -695,11 +695,11 @@ EXERCISES = (
         ),
         "The row is `lane % 16`, the chunk `2 * step + lane / 16`, and `place` finds it. Eight lanes read eight rows of one "
         "chunk, and the swizzle has put these into eight different groups of four banks.",
-        cases=lambda rng: last_drawn(ramp.tiles((2, 32, 4), ramp.fragments, np.int32)(rng)),
+        cases=lambda rng: last_drawn(fragments.tiles((2, 32, 4), fragments.fragments, np.int32)(rng)),
         needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
         goals=(Goal("shared_wavefronts", 16, "K=32"),),
-        suspects=ramp.FRAGMENT_SUSPECTS,
-        decode=ramp.pointed_at,
+        suspects=fragments.FRAGMENT_SUSPECTS,
+        decode=fragments.pointed_at,
     ),
     Exercise(
         "tile_multiply", CAPSTONE, "Step 4: multiply a tile", 20,
@@ -713,11 +713,11 @@ EXERCISES = (
         "One mma takes 16 terms of k, that is both chunks: b[0] and b[2] are columns 0-7 of B at the left and at the "
         "right chunk. "
         "For A the four registers go in as they are.",
-        cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (16, 16, 96)), True)(rng)),
+        cases=lambda rng: last_drawn(fragments.transposed_products(((16, 16, 32), (16, 16, 96)), True)(rng)),
         needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
         goals=(Goal("shared_wavefronts", 32, "K=32"),),
-        suspects=ramp.B_SUSPECTS,
-        decode=ramp.products_of_blocks,
+        suspects=fragments.B_SUSPECTS,
+        decode=fragments.products_of_blocks,
     ),
     Exercise(
         "tile_pipeline", CAPSTONE, "Step 5: a pipeline along K", 30,
@@ -730,7 +730,7 @@ EXERCISES = (
         ),
         "Wait, meet, fetch, multiply. The meeting makes all lanes' copies visible, and proves that the other pair of buffers has "
         "been read. `mma_multistage` adds more warps per block, more stages, guards at the edges, and more.",
-        cases=lambda rng: last_drawn(ramp.transposed_products(((16, 16, 32), (32, 48, 96), (48, 16, 64)), False)(rng)),
+        cases=lambda rng: last_drawn(fragments.transposed_products(((16, 16, 32), (32, 48, 96), (48, 16, 64)), False)(rng)),
         needs=(
             Need("bytes copied by cp.async", 36_864, "M=32, N=48, K=96", "the tiles arrive by cp.async"),
             Need("matrix multiplications of a warp", 72, "M=32, N=48, K=96", "mma multiplies"),

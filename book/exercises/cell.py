@@ -18,7 +18,8 @@ from .catalogue import EXERCISES, find
 from .compiler_words import explained
 from .device_code import device_code
 from .includes import missing
-from .judge import RIGHT, WRONG, Verdict, compile_cell, judge
+from .judge import compile_cell, judge
+from .verdict import RIGHT, WRONG, Verdict
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
 NAMES = (*(exercise.name for exercise in EXERCISES), LAB)

@@ -28,19 +28,14 @@ from .counts import count
 from .device_code import device_code
 from .diagnose import explained, findings
 from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, version
-from .explain import (
-    STOPPED,
-    explain_error,
-    explain_hazards,
-    explain_refusal,
-    explain_uneven,
-    parameter_name,
-)
+from .explain import STOPPED, explain_error, explain_refusal, parameter_name
+from .hazards import explain_hazards, explain_uneven
 from .inflight import ahead
-from .judge import OF_INDICES, RIGHT, WRONG, folded
+from .mistake import OF_INDICES
 from .one_change import smallest_change
 from .signature import differences
 from .variants import functions
+from .verdict import RIGHT, WRONG, folded
 
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2

@@ -14,7 +14,7 @@ import kernels
 
 from .attempt import attempt
 from .exercise import Exercise
-from .explain import explain_hazards
+from .hazards import explain_hazards
 
 _VOLATILE = re.compile(r"\b(ld|st)\.volatile\.global\b")
 # "atom.global.cta.add.f32 %f1, [%rd2], %f3;": what it stores stands behind the address.

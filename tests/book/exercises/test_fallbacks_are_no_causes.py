@@ -13,7 +13,7 @@ import pytest
 from book.exercises import EXERCISES, judge
 from book.exercises.cell import judge_answer
 from book.exercises.diagnose import explained, findings
-from book.exercises.judge import Verdict
+from book.exercises.verdict import Verdict
 
 NAMES = {exercise.name: exercise for exercise in EXERCISES}
 HERE = Path(__file__)

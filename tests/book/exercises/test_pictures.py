@@ -6,7 +6,7 @@ import pytest
 
 from book.exercises import find, judge
 from book.exercises.cell import check, kernel
-from book.exercises.explain import explain_hazards
+from book.exercises.hazards import explain_hazards
 from emulator.sanitizer.report import KINDS, Hazard
 
 

@@ -1,0 +1,402 @@
+"""Hazards, barriers that not all threads reach and lanes that are absent, in the kernel's own terms."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from .explain import own_line, parameter_name, quoted
+
+# Kind of hazard: headline, and what the later access (its line first) did to the earlier one.
+_HAZARDS = {
+    "read-after-write": (
+        "a race",
+        "reads what another thread has just written, and nothing made it wait",
+    ),
+    "write-after-read": ("a race", "overwrites what another thread may still be reading"),
+    "write-after-write": ("a race", "writes where another thread has just written"),
+    "uninitialised-read": (
+        "a read of shared memory that nobody has written",
+        "reads a place that no thread has filled: a thread with nothing to load must store a 0 there, "
+        "and one that has returned stores nothing",
+    ),
+    "unfinished-copy": (
+        "a race with a copy",
+        "touches what an asynchronous copy has not finished writing",
+    ),
+    "uninitialised-register": (
+        "a variable that was never given a value",
+        "uses a variable that was never given a value; a sum begins with 0, an accumulator fragment "
+        "with wmma::fill_fragment",
+    ),
+    "global-race": ("a race on global memory", ""),
+    "undefined-shuffle": (
+        "a value from a lane that took no part",
+        "uses what a shuffle brought from a lane that had left, or that the mask does not name: that value is undefined",
+    ),
+    "membermask": (
+        "a mask that is not of the lanes that come",
+        "names lanes in its mask that do not execute it, or leaves out lanes that do",
+    ),
+    "unfinished-read": (
+        "a tile overwritten while it is read",
+        "writes to shared memory that an asynchronous copy or a product may still be reading. Wait for that "
+        "(wgmma_wait, tma_store_wait_read), and let the writer wait for whoever waited",
+    ),
+    "missing-proxy-fence": (
+        "a fence of the async proxy is missing",
+        "lets TMA or wgmma read what threads have written. Each thread that wrote has to call async_fence() after "
+        "its stores, before the barrier",
+    ),
+    "wrong-swizzle": (
+        "descriptor and tensor map disagree",
+        "reads a tile with another swizzle than that of the tensor map that filled it",
+    ),
+    "missing-init-fence": (
+        "the fence after barrier_init is missing",
+        "lets a copy count at an mbarrier that it may not see yet. barrier_init_fence() has to follow barrier_init",
+    ),
+    "exit-before-copy": (
+        "the kernel ends before its copy",
+        "starts a copy that nobody has waited for when the block ends",
+    ),
+    "exited-block": (
+        "a block that may have ended",
+        "reaches into the shared memory of another block, which may have ended. That block has to wait at its end",
+    ),
+    "unfinished-wgmma": (
+        "sums that are not finished",
+        "touches the sums of a product that is under way. wgmma_commit() and wgmma_wait<0>() have to come before",
+    ),
+    "overwritten-fragment": (
+        "a fragment overwritten while it is multiplied",
+        "writes a register that a product under way still reads. wgmma_wait<0>() has to come before",
+    ),
+    "missing-wgmma-fence": (
+        "the fence before the product is missing",
+        "starts a product on registers that the threads have just used. wgmma_fence() has to come before "
+        "the first product",
+    ),
+    "uncommitted-wgmma": (
+        "a product that nobody waited for",
+        "starts a product, and the kernel ends without wgmma_commit() and wgmma_wait<0>() after it",
+    ),
+}
+
+
+_BETWEEN_BLOCKS = (
+    "touches what a thread of another block reads or writes; blocks run in any order, so which of them comes "
+    "first is left to chance"
+)
+
+
+_WITHIN_BLOCK = (
+    "touches what another thread of its block reads or writes, and no barrier stands between"
+)
+
+
+def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> tuple[str, ...]:
+    """Headline, then each pair of source lines that race, once, in the lines of `file`.
+
+    hazards: those of the trace unless told otherwise. case: what was launched; it gives elements their indices.
+    """
+    headline, said = "", []
+    for hazard in trace.hazards if hazards is None else hazards:
+        words, did = _words(hazard)
+        headline = headline or words
+        first = quoted(hazard.frames, source, file)
+        second = quoted(hazard.other_frames, source, file)
+        who = ""
+        if hazard.kind == "global-race":
+            did = _BETWEEN_BLOCKS if " of block " in hazard.message else _WITHIN_BLOCK
+            if _writes_twice(hazard):
+                did = _one_place_twice(hazard, _place_in(case, hazard, source, file))
+            else:
+                who = _who_meets(hazard, _place_in(case, hazard, source, file))
+        elif _writes_twice(hazard) and hazard.symbol != "shared memory":
+            did = _one_place_twice(hazard, f"one place of {hazard.symbol}")
+        elif hazard.kind == "uninitialised-read":
+            name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
+            did = did.replace("a place", f"a place{name}")
+            if trace.rows("cp.async.bulk.tensor"):
+                did = (
+                    f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
+                    "another barrier, passes too early"
+                )
+            elif trace.rows("cp.async"):
+                did = (
+                    f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
+                    "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
+                )
+            elif first and _updates(first):
+                did = (
+                    f"reads a place{name} before anybody has stored there: `+=` adds to what is in it, which is nothing yet. "
+                    "Store with `=`"
+                )
+            elif _all_have_stored(trace):
+                did = (
+                    f"reads a place{name} that nobody has filled, though every thread has stored. Either the loop that "
+                    "stores ends too early, or the two indices differ: compare this one with that of the store (row "
+                    "length, offset, order)"
+                )
+            if not _fills_shared_memory(trace):
+                did = "reads shared memory, and nothing in this kernel writes to it at this size"
+        if first is None:
+            first, second = second, None
+        if hazard.kind == "uninitialised-register" and "wgmma" in source:
+            did = (
+                "uses a variable that was never given a value. The first product has to replace the sums (its last argument "
+                "is false), or they have to begin with 0"
+            )
+        if hazard.kind == "uninitialised-register" and second is not None:
+            first, second = second, None  # where the variable is first read tells more
+        if not who and first == second and hazard.kind in ("read-after-write", "write-after-read"):
+            who = _who_meets(hazard, _place_of_shared(hazard, source))
+        if hazard.kind == "unfinished-copy" and first and first == second:
+            did = (
+                "is copied to while another copy to the same place is under way: a tile is fetched twice, or two tiles go to "
+                "one buffer before the first has been waited for and read"
+            )
+        text = [first] if first else []
+        text += [f"  {did}" + (":" if second else ".")] + ([second] if second else [])
+        text += [f"  {who}"] if who else []
+        if not any(text[:3] == other[:3] for other in said):
+            said.append(text)
+    said = [line for text in said[:3] for line in text]
+    if any(h.kind == "unfinished-copy" and not two_copies(h, file) for h in trace.hazards):
+        said += _waits(trace, source)
+    return (headline, *said)
+
+
+def two_copies(hazard, file: str) -> bool:
+    """Whether both accesses are by one statement, which copies."""
+    return own_line(hazard.frames, file) == own_line(hazard.other_frames, file)
+
+
+def _waits(trace, source: str) -> list[str]:
+    """What the waits of this launch are for, where a copy by cp.async is used before it has landed."""
+    if not trace.rows("cp.async.ca") and not trace.rows("cp.async.cg"):
+        return []
+    waits, commits = trace.rows("cp.async.wait"), trace.rows("cp.async.commit")
+    if trace.rows("cp.async.mbarrier") or trace.rows("cp.async.bulk"):
+        return []
+    pipeline = "memcpy_async" in source  # it waits for nothing where nothing is committed
+    commit = "producer_commit()" if pipeline else "cp_async_commit()"
+    wait = "consumer_wait()" if pipeline else "cp_async_wait<n>()"
+    if not waits and not commits:
+        return [
+            f"Nothing in this launch waits for its copies, or commits them: {commit} has to follow the copies, and {wait} that."
+        ]
+    if not waits:
+        return [f"Nothing in this launch waits for its copies: {wait} does."]
+    groups = [row for row in waits if "wait_group" in row.opcode]
+    if not commits and len(groups) == len(waits):
+        return [
+            f"{wait} waits for groups, and these copies belong to none: {commit} has to follow them."
+        ]
+    threads = int(np.prod(trace.block)) * trace.blocks
+    for rows, call, does in ((waits, wait, "waits for"), (commits, commit, "commits")):
+        if any(row.threads % threads for row in rows):
+            return [f"Not all threads come to {call}, and each thread {does} its own copies only."]
+    left = max((int(row.text.rstrip(";").split()[-1]) for row in groups), default=0)
+    if not left:
+        return [
+            "Each wait here waits for all copies that were committed before it. So this one was started, or committed, after the "
+            "wait: it fills a buffer that is still in use, or the read belongs behind the next wait."
+        ]
+    newest = "newest group" if left == 1 else f"{left} newest groups"
+    call = "consumer_wait()" if pipeline else f"cp_async_wait<{left}>()"
+    return [
+        f"{call} does not wait for the {newest}. Count the groups that are committed before that wait, those "
+        "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
+    ]
+
+
+def _writes_twice(hazard) -> bool:
+    """Whether two threads have stored to one place by the same statement."""
+    if not hazard.frames or hazard.frames != hazard.other_frames or hazard.other_thread is None:
+        return False
+    if hazard.kind == "global-race":
+        return " writes byte" in hazard.message and " wrote " in hazard.message
+    return hazard.kind in ("write-after-write", "unfinished-copy") and (
+        hazard.thread != hazard.other_thread
+    )
+
+
+_UPDATE = re.compile(r"^line \d+: [^=;]*\]\s*[+\-*/|&^]=")
+
+
+def _updates(quoted: str) -> bool:
+    """Whether a statement adds to an element of an array."""
+    return bool(_UPDATE.match(quoted))
+
+
+def _who_meets(hazard, place: str) -> str:
+    """ "Thread (127, 0, 0) of block (3, 0, 0) writes element [0] of x, which thread (0, 0, 0) of block (0, 0, 0) reads." """
+    if hazard.other_thread is None:
+        return ""
+    if hazard.kind == "global-race":
+        found = re.search(r"\) (\w+) byte ", hazard.message)
+        does = found[1] if found else "touches"
+        did = re.search(r", which thread \([^)]*\)(?: of block \([^)]*\))? (\w+)", hazard.message)
+        did = {"wrote": "writes", "read": "reads"}.get(did[1] if did else "", "touches")
+    else:
+        does, did = (
+            ("reads", "writes") if hazard.kind == "read-after-write" else ("writes", "reads")
+        )
+    apart = hazard.block != _other_block(hazard)
+    one, two = (
+        f"thread {thread}" + (f" of block {block}" if apart else "")
+        for block, thread in (
+            (hazard.block, hazard.thread),
+            (_other_block(hazard), hazard.other_thread),
+        )
+    )
+    return f"For example, {two} {did} {place}, and {one} {does} it."
+
+
+_DIMENSIONS = re.compile(r"\[\s*(\d+)\s*\]")
+
+
+def _place_of_shared(hazard, source: str) -> str:
+    """ "s[128]", where the declaration tells; else "one place of s"."""
+    name = hazard.symbol
+    found = re.search(
+        rf"__shared__[^;]*?\b(?:float|int|unsigned)\s+(?:[^;]*?\W)?{re.escape(name)}((?:\s*\[[^\]]*\])+)",
+        source,
+    )
+    sizes = [int(n) for n in _DIMENSIONS.findall(found[1])] if found else []
+    if not sizes or len(sizes) != found[1].count("[") or hazard.offset // 4 >= np.prod(sizes):
+        return f"one place of {name}"
+    at = np.unravel_index(hazard.offset // 4, sizes)
+    return name + "".join(f"[{int(i)}]" for i in at)
+
+
+def _other_block(hazard):
+    named = re.search(r" of block (\(\d+, \d+, \d+\))", hazard.message)
+    return tuple(map(int, re.findall(r"\d+", named[1]))) if named else hazard.block
+
+
+def _one_place_twice(hazard, place: str) -> str:
+    mine, other = (
+        f"thread {thread}" + ("" if hazard.block == _other_block(hazard) else f" of block {block}")
+        for block, thread in (
+            (hazard.block, hazard.thread),
+            (_other_block(hazard), hazard.other_thread),
+        )
+    )
+    if hazard.kind == "global-race":
+        cure = "Either their indices have to differ, or the values have to be added up by atomics"
+    elif "in the same instruction" in hazard.message:
+        cure = "Their indices have to differ: look at how the index is computed"
+    else:
+        cure = "Either their indices have to differ, or a barrier is missing between the two"
+    return f"stores to {place} by {other} and by {mine}, so one of two values is lost. {cure}"
+
+
+def _place_in(case, hazard, source: str, file: str) -> str:
+    """ "element [3, 5] of C", as far as that is known."""
+    number = re.match(r"argument (\d+)", hazard.symbol)
+    if number is None:
+        return "one element"
+    name = parameter_name(int(number[1]), source, file.removesuffix(".cu"))
+    array = case.args[int(number[1])] if case is not None else None
+    if not isinstance(array, np.ndarray):
+        return f"one element of {name}"
+    at = np.unravel_index(hazard.offset // array.itemsize, array.shape)
+    return f"element [{', '.join(str(int(i)) for i in at)}] of {name}"
+
+
+def _all_have_stored(trace) -> bool:
+    """Whether every store to shared memory was made by all threads of the block: nobody has skipped it."""
+    stores = [
+        row
+        for row in trace.instructions
+        if row.shared_wavefronts and row.opcode.startswith(("st", "cp.async"))
+    ]
+    threads = int(np.prod(trace.block)) * trace.blocks
+    return bool(stores) and all(row.threads and row.threads % threads == 0 for row in stores)
+
+
+def _words(hazard) -> tuple[str, str]:
+    """Headline, and what the later access did. What TMA and wgmma add to older kinds has words of its own."""
+    headline, did = _HAZARDS[hazard.kind]
+    if "the wgmma " in hazard.message and hazard.kind == "write-after-read":
+        did = (
+            "overwrites what a product has read, and this thread has not waited for those who waited for the product. "
+            "They have to arrive at an mbarrier after wgmma_wait, and this thread has to wait for it"
+        )
+    elif "passed at once" in hazard.message:
+        headline = "a wait with the wrong parity"
+        did = (
+            "touches what a copy has not finished writing. The wait before it passed at once, for a phase that was over "
+            "before, so its parity is wrong"
+        )
+    elif "bulk copy" in hazard.message:
+        did = "touches what a copy by TMA has not finished writing, and nobody has waited for the phase of its mbarrier"
+    elif "neither waited for that phase" in hazard.message:
+        headline = "a tile read by a thread that has not waited"
+        did = "reads what a copy by TMA brought. Others have waited for its mbarrier, but this thread has not"
+    return headline, did
+
+
+def _fills_shared_memory(trace) -> bool:
+    return any(
+        (row.shared_wavefronts and row.opcode.startswith(("st", "cp.async", "atom", "red")))
+        or row.opcode.startswith("cp.async.bulk")
+        for row in trace.instructions
+    )
+
+
+_ALL_LANES = (" -1", " 0xffffffff", " 4294967295")  # a membermask
+
+
+def absent_lanes(trace) -> list:
+    """The shuffles that name all 32 lanes, and that some lanes of a warp do not come to."""
+    texts = [row.text.rstrip("; ") for row in trace.instructions if row.opcode.startswith("mov")]
+    sets = [text.split()[1].rstrip(",") for text in texts if text.endswith(_ALL_LANES)]
+    return [
+        row
+        for row in trace.rows("shfl.sync")
+        if row.text.rstrip("; ").endswith((*_ALL_LANES, *(f" {name}" for name in sets)))
+        and row.threads < 32 * row.warps
+    ]
+
+
+def explain_absent(trace, source: str, file: str) -> tuple[str, ...]:
+    """Headline and lines for shuffles with lanes that are not there."""
+    lines = [quoted(row.frames, source, file) for row in absent_lanes(trace)]
+    return (
+        "a shuffle that not all lanes reach",
+        *dict.fromkeys(filter(None, lines)),
+        "The mask 0xffffffff names all 32 lanes of the warp, so all of them must make the call: no return and no "
+        "`if` before it that only some lanes take. What an absent lane would have given is undefined.",
+    )
+
+
+def explain_uneven(trace, source: str, file: str) -> tuple[str, ...]:
+    """Headline and lines for barriers that some threads of a block passed more often than others."""
+    uneven = trace.uneven[0]
+    times = np.asarray(uneven.times)
+    few, often = int(times.argmin()), int(times.argmax())
+    lines = []
+    threads = len(times) * trace.blocks
+    for row in trace.rows("bar"):
+        if "warp" not in row.opcode and row.threads % threads:
+            line = quoted(row.frames, source, file)
+            if line and line not in lines:
+                lines.append(line)
+    return (
+        "a barrier that not all threads reach",
+        *lines[:2],
+        f"block {uneven.block}: thread {_thread(few, trace.block)} comes to barriers {times[few]} times, "
+        f"thread {_thread(often, trace.block)} {times[often]} times, and then returns",
+        "Every thread of the block must come to each __syncthreads(), those beyond the edge too: no return and "
+        "no `if` before or around it that only some threads take.",
+    )
+
+
+def _thread(number: int, block) -> tuple[int, int, int]:
+    x, y, _ = (*block, 1, 1)[:3]
+    return number % x, number // x % y, number // (x * y)

@@ -1,0 +1,42 @@
+"""What the checker found, as it is printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from textwrap import wrap
+
+from .explain import (
+    QUOTED,
+)
+
+RIGHT, WRONG = "✓", "✗"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the checker found. `lines` hold positions and counts; a value only where no cause was found.
+
+    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`.
+    """
+
+    name: str
+    passed: bool
+    headline: str
+    lines: tuple[str, ...] = ()
+    pictures: tuple = field(default=(), repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        mark = RIGHT if self.passed else WRONG
+        told = [line for text in self.lines for line in folded(text)]
+        return "\n".join([f"{mark} {self.name}: {self.headline}", *told])
+
+
+def folded(text: str) -> list[str]:
+    """A line that fits a page; what a compiler quotes stays as it is."""
+    if len(text) <= QUOTED or " | " in text:
+        return [f"  {text}"]
+    start = " " * (len(text) - len(text.lstrip()) + 2)
+    return wrap(text, QUOTED, initial_indent=start, subsequent_indent=f"{start}  ")
