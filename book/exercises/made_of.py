@@ -213,6 +213,56 @@ def _compared(mine: Trials, number: int, at, places, must, has, source: str) -> 
     return f"{needs}It {', and '.join(said)}." if needs else f"{where} {', and '.join(said)}."
 
 
+# One number of an input for each row or column of the output, whatever is done with it.
+
+
+def of_an_input_per_line(mine: Trials, right: Trials, at, source: str) -> str | None:
+    """Which element of such an input (a bias, say) the wrong element takes, where it is not the one that it must.
+
+    Inputs are changed and outputs compared, so it does not matter which function of its input the output is.
+    """
+    case = mine.case
+    if case.expected.ndim != 2:
+        return None
+    for number, value in enumerate(case.args):
+        if number == case.output or not isinstance(value, np.ndarray):
+            continue
+        if value.ndim != 1 or len(value) not in case.expected.shape:
+            continue
+        try:
+            has, must = _taken(mine, number), _taken(right, number)
+        except TrialFailed:
+            continue
+        if has[at] < 0 or must[at] < 0 or has[at] == must[at]:
+            continue
+        name = _name(mine, number, source)
+        own = np.indices(must.shape)
+        axis = next((a for a in (0, 1) if (must == own[a]).all()), None)
+        rule = "" if axis is None else _rule(has, axis, f"element of {name}, number")
+        return (
+            f"{element(_name(mine, case.output, source), at)} takes {name}[{has[at]}], and must take "
+            f"{name}[{must[at]}]{rule}."
+        )
+    return None
+
+
+def _taken(trials: Trials, number: int) -> np.ndarray:
+    """For each element of the output, which single element of this input it depends on; -1 where on none or on several."""
+    size = len(trials.case.args[number])
+    places = np.arange(size)
+
+    def changed(marked) -> np.ndarray:
+        return trials.raw({number: 4.0 * marked}) != before
+
+    before = trials.raw({number: 0.0})
+    found, sure = np.zeros(before.shape, int), np.ones(before.shape, bool)
+    for bit in range(max((size - 1).bit_length(), 1)):
+        one, other = (changed((places >> bit & 1) == value) for value in (1, 0))
+        found += one << bit
+        sure &= one != other
+    return np.where(sure & ~unwritten(before), found, -1)
+
+
 # Products of matrices: a row of A with a column of B, term by term.
 
 

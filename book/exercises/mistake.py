@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from .explain import (
     parameter_name,
 )
 from .hazards import absent_lanes, explain_absent, explain_hazards, explain_uneven, two_copies
-from .made_of import made_of
+from .made_of import made_of, of_an_input_per_line
 from .one_change import is_right, smallest_change
 from .places import declared_shared
 from .reach import beyond_rows, fixed_sizes, unused_axis
@@ -55,7 +55,7 @@ from .settings import (
 )
 from .signature import differences
 from .terms import of_probe
-from .territory import astray
+from .territory import astray, leaves_out
 from .trials import TrialFailed, Trials
 from .weak import between_blocks
 
@@ -159,8 +159,21 @@ def _watched_in_ample_memory(kernel: Kernel, last: Attempt) -> str | None:
     return trace and kernel.exercise.watch(last.case, trace)
 
 
-def _at_its_goals(exercise: Exercise, case, trace) -> bool:
+def _decoded_in_ample_memory(kernel: Kernel, last: Attempt) -> str | None:
+    """What the exercise's `decode` says of a launch that would have left shared memory, where that goes on."""
+    if kernel.exercise.decode is None or not _in_shared_memory(last):
+        return None
+    case = replace(last.case, shared_bytes=last.case.shared_bytes + MORE_SHARED_BYTES)
+    one = attempt(kernel.built, kernel.name, case)
+    return kernel.exercise.decode(case, one.output) if one.error is None else None
+
+
+def _at_its_goals(kernel: Kernel, case, trace) -> bool:
     """Whether this launch does what is asked of it, and not more."""
+    exercise = kernel.exercise
+    inspected = exercise.inspect and exercise.needs and case.label == exercise.needs[0].case
+    if inspected and exercise.inspect(kernel.built, trace):
+        return False
     return all(
         need.value(trace) >= need.least for need in exercise.needs if need.case == case.label
     ) and all(goal.value(trace) <= goal.limit for goal in exercise.goals if goal.case == case.label)
@@ -192,7 +205,7 @@ def _one_change(kernel: Kernel, tries: Sequence[Attempt], later) -> list[str]:
         tries[-1].output,
         _lines_of(tries[-1], kernel.file),
         right=lambda case, output, trace: (
-            is_right(case, output, trace) and _at_its_goals(exercise, case, trace)
+            is_right(case, output, trace) and _at_its_goals(kernel, case, trace)
         ),
     )
     return [said[0].upper() + said[1:]] if said else []
@@ -241,7 +254,10 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]
             return beyond
     copied = getattr(last.error, "instruction", "").startswith("cp.async")
     if copied and isinstance(last.error, errors.OutOfBounds) and not _in_shared_memory(last):
-        return (*said, *_astray(kernel, [last.case]), COPIED_BEYOND)
+        seen = _astray(kernel, [last.case])
+        if seen and leaves_out(last.case, *_of_a_block(kernel, last.case)):
+            return (*said, *seen, *_one_change(kernel, tries, later))
+        return (*said, *seen, COPIED_BEYOND)
     if causes := _reach(kernel, [last.case, *later]) or _fixed(kernel, tries):
         return (*said, *causes)
     if whole := _whole(tries[:-1]):
@@ -256,6 +272,8 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]
     if not causes:
         causes = list(what_if(kernel.built, kernel.name, last.case))
     if not causes and (told := _watched_in_ample_memory(kernel, last)):
+        causes = [told]
+    if not causes and (told := _decoded_in_ample_memory(kernel, last)):
         causes = [told]
     if not causes:
         causes = [] if _in_shared_memory(last) else _astray(kernel, [last.case], copied)
@@ -281,6 +299,9 @@ def _of_wide_only(kernel: Kernel, last: Attempt) -> bool:
     return "float4" in kernel.exercise.outside and ".v" not in getattr(
         last.error, "instruction", ""
     )
+
+
+MORE_SHARED_BYTES = 1 << 13  # behind the arrays of a kernel, to see where its indices lead
 
 
 NO_ERROR = errors.OutOfBounds("no access left shared memory, but one may have left an array in it")
@@ -514,15 +535,17 @@ def _made_of(kernel: Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
     one = (
         bad[0] if _elements(bad[0].case) <= MANY else min(bad, key=lambda one: _elements(one.case))
     )
-    if _goes_on_after_the_sum(one.case):
-        return ()
     mine, right = (
         Trials(built, kernel.name, one.case) for built in (kernel.built, kernel.solution())
     )
-    told = made_of(mine, right, one.output, kernel.source)
+    bad_ones = wrong(one.case, one.output) & ~unwritten(one.output)
+    if _goes_on_after_the_sum(one.case):
+        at = tuple(int(i) for i in np.argwhere(bad_ones)[0]) if bad_ones.any() else None
+        told = at and of_an_input_per_line(mine, right, at, kernel.source)
+    else:
+        told = made_of(mine, right, one.output, kernel.source)
     if told is None:
         return ()
-    bad_ones = wrong(one.case, one.output) & ~unwritten(one.output)
     told_where = where(bad_ones)
     return (
         f"wrong at {one.case.label}",
@@ -575,16 +598,19 @@ def _astray(kernel: Kernel, cases, copies: bool = False) -> list[str]:
     for case in cases if kernel.exercise.arch is None else ():
         if case.drawn:
             continue
-        builds = [
-            with_narrow_accesses(built, copies) for built in (kernel.built, kernel.solution())
-        ]
-        mine, right = (
-            lambda block, built=built, case=case: in_ample_memory(built, kernel.name, case, [block])
-            for built in builds
-        )
+        mine, right = _of_a_block(kernel, case, copies)
         if said := astray(case, mine, right, kernel.source, kernel.name):
             return [said]
     return []
+
+
+def _of_a_block(kernel: Kernel, case, copies: bool = False):
+    """Two functions that give the trace of one block in ample memory: of the reader's kernel, and of the solution."""
+    builds = [with_narrow_accesses(built, copies) for built in (kernel.built, kernel.solution())]
+    return tuple(
+        lambda block, built=built: in_ample_memory(built, kernel.name, case, [block])
+        for built in builds
+    )
 
 
 def _counted(kernel: Kernel, cases) -> str | None:

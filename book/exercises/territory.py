@@ -51,6 +51,21 @@ def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
     return None
 
 
+def leaves_out(case: Case, mine, right) -> bool:
+    """Whether a block does not read all that it must: then its index is wrong, not only the end of its loop."""
+    for block in _corners(case.grid):
+        traces = mine(block), right(block)
+        if any(trace is None for trace in traces):
+            return False
+        for number, value in enumerate(case.args):
+            if number == case.output or not isinstance(value, np.ndarray):
+                continue
+            has, must = (_touched(trace, case, number, True) for trace in traces)
+            if len(np.setdiff1d(must, has)):
+                return True
+    return False
+
+
 def _corners(grid) -> list[tuple[int, int, int]]:
     """The first block, its neighbour along each axis, and the last one; those above each other along z count as one."""
     x, y, _ = (*grid, 1, 1)[:3]

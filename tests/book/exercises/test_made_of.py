@@ -46,6 +46,9 @@ EDITED = {
     ("first_guard", "values that are tested"): ([("if (i < n)", "if (i < n && x[i] > 0)")], "where x is negative: a value is tested"),
     ("shuffle_sum", "doubled in each step"): ([("sum +=", "sum += sum +")], "In each step the sum so far is doubled"),
     ("split_k", "stored a row down"): ([(ADD, "atomicAdd(&C[(row + 1) % M * N + col], sum);")], "The 4 blocks (0, 0, z) store to rows 1 to 16"),
+    # Behind a function of the sum.
+    ("fuse_gelu", "the bias of the row"): ([("bias + col);", "bias + col);\n    const float mine = bias[row];"), ("+ b.x", "+ mine"), ("+ b.y", "+ mine"), ("+ b.z", "+ mine"), ("+ b.w", "+ mine")], "C[0][1] takes bias[0], and must take bias[1] (the row of the output stands where its column must)"),
+    ("fuse_gelu", "the bias of the first columns"): ([("(bias + col)", "(bias)")], "C[0][4] takes bias[0], and must take bias[4]. Block (0, 0, 0) reads bias[0] to bias[3], and must read bias[0] to bias[31]"),
     # What a block touches.
     ("coalesce", "columns far apart"): ([(COL, "blockIdx.x + 32 * threadIdx.x")], "Block (0, 0, 0) stores to rows 0 to 31, columns 0, 32, 64 of C, and must store to rows 0 to 31, columns 0 to 31 of C (line 10)"),
     ("coalesce", "stored at the mirrored place"): ([("C[row * N + col] =", "C[col * N + row] =")], "Block (1, 0, 0) stores to rows 32 to 63, columns 0 to 31 of C, and must store to rows 0 to 31, columns 32 to 63 of C"),
@@ -53,6 +56,8 @@ EDITED = {
     ("vectorize", "rows one element too short"): ([("X + blockIdx.y * N", "X + blockIdx.y * (N - 1)")], "Block (0, 1, 0) reads X[0][511] to X[1][510], and must read row 1"),
     ("vectorize", "rows rounded up"): ([("X + blockIdx.y * N", "X + blockIdx.y * ((N + 3) / 4 * 4)")], "Block (0, 1, 0) reads X[1][3] to X[2][2], and must read row 1, columns 0 to 300"),
     ("two_stages", "a copy's source without the tile"): ([("tile * COLS + i % 4 * 4", "tile + i % 4 * 4")], "Block (0, 0, 0) reads rows 0 to 63, columns 0 to 17 of X, and must read rows 0 to 63, columns 0 to 47"),
+    ("tile_pipeline", "tiles down the rows of Bt"): ([("Bt + 32 * tile", "Bt + 32 * tile * K")], "must read rows 0 to 15, columns 0 to 95 of Bt (line 10). Line 41: without `* K` it would be right"),
+    ("tile_fragments", "the step added behind the swizzle"): ([("chunk = 2 * step + lane / 16", "chunk = lane / 16"), ("8 * place(row, chunk)));\n        for", "8 * (2 * step + place(row, chunk))));\n        for")], "In step 1 lane 4 points at row 5, chunk 2 of the tile. It should point at row 4, chunk 2"),
     ("block_reduce", "stored by the first block only"): ([("if (t == 0) y", "if (blockIdx.x + t == 0) y")], "Block (1, 0, 0) stores nothing to y, and must store to y[1]"),
     # Steps of a sum.
     ("block_reduce", "the distance grows"): ([("int half = 128; half > 0; half /= 2", "int half = 1; half < 256; half *= 2")], "In turn 1 thread 0 reads s[1], and must read s[128]"),

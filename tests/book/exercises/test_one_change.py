@@ -177,3 +177,12 @@ def test_the_pointer_of_a_fragment_is_one_for_the_warp(shift):
     else:
         with pytest.raises(ExecutionError, match="lanes 0 and 16 of a warp"):
             launch("k", 1, 64, args, progress=False)
+
+
+def test_no_change_is_proposed_that_misses_what_is_asked_for():
+    """A pipeline without its meeting would be right with fetch and product exchanged, but then it fetches nothing ahead."""
+    exercise = find("tile_pipeline")
+    meeting = next(line for line in exercise.solution.splitlines() if "all lanes' copies" in line)
+    said = str(judge(exercise, exercise.solution.replace(f"{meeting}\n", "")))
+    assert "overwrites what another thread may still be reading" in said
+    assert "the other way round" not in said
