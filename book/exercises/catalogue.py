@@ -767,7 +767,7 @@ EXERCISES = (
         "The call `barrier_wait(b, p)` returns when a phase of parity p is over, p being 0 for an even phase and 1 for an odd "
         "one. Both roles wait for the wrong parities. Mend them.",
         (
-            "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these phase 0 of `full` has to end, for "
+            "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these, phase 0 of `full` has to end, for "
             "the second phase 1.",
             "Tile i is the `i / STAGES`-th of its stage, so the consumers wait for parity `i / STAGES % 2`. Before the first "
             "filling nobody releases a stage, so the producer's first wait has to pass at once. Which parity passes on a fresh "
@@ -822,8 +822,9 @@ EXERCISES = (
             "tile, before the `__syncthreads()` that follows. `wgmma_fence()` stands before the first product. Commit and wait "
             "follow the last.",
         ),
-        "Each fence is called by those who wrote, before the barrier after which others read. `__syncthreads()` orders threads "
-        "with threads, but TMA and `wgmma` go another way to shared memory, which is called the async proxy.",
+        "The first two fences are called by those who wrote, before the barrier after which others read. `__syncthreads()` "
+        "orders threads with threads, but TMA and `wgmma` go another way to shared memory, which is called the async proxy. "
+        "`wgmma_fence()` orders a warpgroup's own accesses before its products.",
         cases=lambda rng: last_drawn(
             hopper.tile_products(((64, 64, 64), (100, 72, 64), (64, 64, 40)), (64, 64), 128, alpha=2.0, beta=1.0)(rng)
         ),
