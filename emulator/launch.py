@@ -169,7 +169,7 @@ class Launch:
         total = self.code.shared_static + int(shared_bytes)
         if shared_bytes < 0 or total > SHARED_LIMIT:
             raise ValueError(
-                f"{function.name} would use {total} bytes of shared memory a block "
+                f"{function.name} would use {total} bytes of shared memory per block "
                 f"({self.code.shared_static} static, {shared_bytes} dynamic); the most is {SHARED_LIMIT}"
             )
 

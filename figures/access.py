@@ -22,7 +22,7 @@ _SET_LANES = {1: 32, 2: 32, 4: 32, 8: 16, 16: 8}
 class Access:
     """What one warp asks of memory with one instruction.
 
-    addresses: 32 byte addresses, -1 where a lane is inactive. width: bytes a lane. kind: as in `emulator.counts.wavefronts`.
+    addresses: 32 byte addresses, -1 where a lane is inactive. width: bytes per lane. kind: as in `emulator.counts.wavefronts`.
     matrices: how many 8x8 matrices an `ldmatrix` or `stmatrix` moves.
     """
 

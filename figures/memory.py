@@ -154,7 +154,7 @@ def shared_banks(
     """A warp's shared access over the 32 banks.
 
     accesses: one `Access` (or 32 byte addresses of `width` bytes each), or a mapping of names to them. rows: "lane" draws
-    one row a lane and colours it by wavefront; "wavefront" draws one row a wavefront and colours it by lane.
+    one row per lane and colours it by wavefront; "wavefront" draws one row per wavefront and colours it by lane.
     `facts` holds {name: {"wavefronts", "ideal"}}. Raises ValueError for anything that is not one warp's access.
     """
     panels = as_accesses(accesses, width, kind)
@@ -182,26 +182,31 @@ def shared_banks(
             (style.lane_color(8 * group + 5), f"lanes {8 * group}-{8 * group + 7}")
             for group in range(4)
         )
-    note = ""
-    if any(access.kind == "cp.async.cg" for access in panels.values()):
-        note = " For cp.async.cg the count follows the emulator's packet rule; the colours are those of a 16-byte store."
+    packets = any(access.kind == "cp.async.cg" for access in panels.values())
     return Drawing(
         title=title or _bank_title(facts),
         alt=_bank_alt(panels, facts),
-        caption=(
-            caption
-            or (
-                "One row a lane, one column a bank; the number is the wavefront that serves it."
-                if rows == "lane"
-                else "One row a wavefront, one column a bank; the number is the lane that it serves,"
-                " \u00d7n one word for n lanes."
-            )
-        )
-        + note,
+        caption=caption or _bank_caption(rows, packets),
         legend=legend,
         facts=facts,
         figure=canvas.figure(),
         min_width=590,
+    )
+
+
+def _bank_caption(rows: str, packets: bool) -> str:
+    """What rows, columns and numbers are. packets: of cp.async.cg, whose wavefronts are not drawn."""
+    if packets:
+        return (
+            f"One row per {'lane' if rows == 'lane' else 'eight lanes'}, one column per bank; the number is the "
+            f"{'set of eight lanes' if rows == 'lane' else 'lane'}. The title gives the wavefronts that the emulator's "
+            "packet rule counts. They are not drawn, because a packet does not belong to one lane."
+        )
+    if rows == "lane":
+        return "One row per lane, one column per bank; the number is the wavefront that serves it."
+    return (
+        "One row per wavefront, one column per bank; the number is the lane that it serves, "
+        "\u00d7n one word for n lanes."
     )
 
 

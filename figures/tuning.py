@@ -57,9 +57,9 @@ def strips(
             canvas.circle(place(one), y, 5, edge=style.BLUE, lw=1.4, z=2)
         color = style.ORANGE if value == best else style.BLUE
         canvas.circle(place(found[-1]), y, 6.5, fill=color, edge=style.CARD, lw=1.2, z=3)
-        canvas.text(names + 46, y, number(round(found[-1], 1)), size=12, ha="right")
+        canvas.text(names + 46, y, number(found[-1]), size=12, ha="right")
     spoken = ", ".join(
-        f"{name} {value}: best {number(round(found[-1], 1))} of {plural(len(found), 'setting')}"
+        f"{name} {value}: best {number(found[-1])} of {plural(len(found), 'setting')}"
         for value, found in groups.items()
     )
     axis = "" if low == 0 else "The axis does not start at 0."

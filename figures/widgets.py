@@ -144,7 +144,7 @@ def _cases(cases, width: int) -> dict:
 
 
 class BankExplorer(Explorer):
-    """A warp's shared access: bytes a lane, row length and padding against banks and wavefronts.
+    """A warp's shared access: bytes per lane, row length and padding against banks and wavefronts.
 
     cases: accesses recorded from a kernel, {name: access}, that the reader can choose as well.
     """
@@ -173,7 +173,7 @@ class BankExplorer(Explorer):
             start["source"] = next(iter(recorded))
         super().__init__(
             title,
-            f"An explorer of shared-memory banks, starting with {width} bytes a lane, rows of {row} words, padding {pad}.",
+            f"An explorer of shared-memory banks, starting with {width} bytes per lane, rows of {row} words, padding {pad}.",
             start,
             {"cases": recorded},
             caption,
@@ -380,7 +380,7 @@ class OccupancyExplorer(Explorer):
         }
         super().__init__(
             title,
-            f"An explorer of occupancy, starting with {threads} threads of {registers} registers and {shared} KiB a block.",
+            f"An explorer of occupancy, starting with {threads} threads of {registers} registers and {shared} KiB per block.",
             start,
             {"gpus": GPUS},
             caption,

@@ -1,4 +1,4 @@
-// Every access moves 128 bits: a quarter of the load and store instructions for the same bytes.
+// Every access but the stores to As moves 128 bits: a quarter of these instructions for the same bytes.
 // Changed from coarsened_2d: float4 loads from global and shared memory, float4 stores; As is stored transposed, so
 // that the values of A that a thread needs for one k are neighbours; a thread owns quads of rows and of columns.
 // Block BM x BN of (BM/TM) x (BN/TN) threads, a thread (TM/4) x (TN/4) squares of 4 x 4.

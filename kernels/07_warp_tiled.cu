@@ -1,6 +1,6 @@
 // A block's tile in shared memory is divided among warps, a warp's part among its threads, who hold it in registers.
 // Changed from vectorized: warps own WM x WN tiles, in which a 128-bit shared load costs two wavefronts, the fewest;
-// the next tile is fetched, and the next k's fragments are loaded, while this one multiplies: one barrier a tile.
+// the next tile is fetched, and the next k's fragments are loaded, while this one multiplies: one barrier per tile.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); two buffers of shared memory.
 // Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C.
 

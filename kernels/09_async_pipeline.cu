@@ -1,5 +1,5 @@
-// STAGES tiles are on their way at once: while one is multiplied, the copies of the next STAGES - 1 are in flight.
-// Changed from async_copy: STAGES buffers, counted by cuda::pipeline (thread scope): a thread waits for its oldest.
+// STAGES buffers of tiles: while one is multiplied, the copies of the next STAGES - 1 are in flight.
+// Changed from async_copy: STAGES buffers; groups by cuda::pipeline (thread scope): a thread waits for its oldest.
 // Block BM x BN x BK of warps WM x WN of threads TM x TN (as quads of 4 x 4); STAGES buffers of shared memory.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.
 

@@ -1,7 +1,7 @@
-// WMMA with both operands staged in shared memory: a tile is read from global once per block, 16 bytes a thread.
+// WMMA with both operands staged in shared memory: a tile is read from global once per block, 16 bytes per thread.
 // Changed from wmma: the block's warps share one copy of A and B: a fragment load costs shared memory, not L1 and L2.
 // Block BM x BN, K step BK, warps of WM x WN; rows of As and Bs carry PAD spare halves against bank conflicts.
-// Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C; PAD must be a multiple of 8.
+// Needs whole tiles (the launcher pads), 16-byte aligned A and B, 32-byte aligned C; PAD must be a multiple of 8.
 
 #include <cuda_fp16.h>
 #include <mma.h>

@@ -1,7 +1,7 @@
 // Double-buffered WMMA: cuda::memcpy_async fills one buffer while the tensor cores work on the other.
-// Changed from wmma_shared: copies bypass registers, and a cuda::pipeline says when one has landed; one barrier a step.
+// Changed from wmma_shared: copies bypass registers, a cuda::pipeline says when one has landed, one barrier per step.
 // Block BM x BN, K step BK, warps of WM x WN, STAGES buffers; rows of As and Bs carry PAD spare halves.
-// Needs whole tiles (the launcher pads) and 16-byte aligned A, B, C; before sm_80 the copies are ordinary ones.
+// Needs whole tiles (the launcher pads); A and B aligned to 16 bytes, C to 32; before sm_80 the copies are ordinary.
 
 #include <cuda/pipeline>
 #include <cuda_fp16.h>

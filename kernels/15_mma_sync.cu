@@ -1,6 +1,6 @@
 // mma_sync: ldmatrix brings 8x8 matrices from shared memory straight into the registers where mma.sync wants them.
-// Changed from mma_atoms: shared memory in between, each lane choosing the row it addresses. Slower than wmma_async, with
-// larger tiles and padded rows; here to begin again from a small warp tile, with conflicts, and mend both one by one.
+// Changed from mma_atoms: shared memory in between, each lane choosing the row it addresses. Slower than wmma_async,
+// which has larger tiles and padded rows; this one begins again from a small warp tile, with conflicts, to mend both.
 // Block BM x BN x BK, warp 16 x 32 (four 16 x 8 mma), double-buffered with cp.async; rows of 64 bytes (panels of 32
 // columns): 4-way conflicts. Whole tiles (its launcher pads); sm_75 through ptx.cuh.
 #include "epilogue.cuh"

@@ -1,5 +1,5 @@
-// mma_tiled: the same instructions, a 64 x 64 warp tile: every fragment that ldmatrix brings is used in four or
-// eight mma instead of two or four, and all 128 partial sums of a lane stay in registers for the whole product.
+// mma_tiled: the same instructions, a 64 x 64 warp tile: a fragment of A is used in eight mma instead of four, one of B
+// in four instead of one, and all 128 partial sums of a lane stay in registers for the whole product.
 // Changed from mma_sync: loops over M_ATOMS x N_ATOMS around the mma: 8 times the products from 8/3 times the ldmatrix.
 // Tiles: block BM x BN x BK, warp WM x WN, instruction 16 x 8 x 16, double-buffered with cp.async.
 // Needs M, N, K in whole tiles (its launcher pads); sm_75 through ptx.cuh.

@@ -1,7 +1,7 @@
 // mma_tf32: fp32 matrices through the tensor cores, rounded to tf32 on the way. A comes M-major (column-major), so a
 // fragment is read along m with 128-bit loads: ldmatrix moves 16-bit pairs and cannot transpose 32-bit elements.
 // Changed from mma_swizzled: shared memory and fragments are both double-buffered, the one feeding the other. Fewer
-// operations a second than fp16 has: a tf32 mma does half the work in the same time. Measure it against cuBLAS in tf32.
+// operations per second than fp16 has: a tf32 mma does half the work in the same time. Compare it with cuBLAS in tf32.
 // Block BM x BN x BK, warp WM x WN, mma 16 x 8 x 8; A (K, M), B (K, N), C (M, N) in whole tiles; sm_80 (tf32).
 #include "ptx.cuh"
 
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     // [/pipeline]
 
     // [store]
-    // Element (row, column) of the atoms goes where the fragments were read: 8 neighbouring columns a lane.
+    // Element (row, column) of the atoms goes where the fragments were read: 8 neighbouring columns per lane.
 #pragma unroll
     for (int m = 0; m < M_GROUPS; ++m)
 #pragma unroll

@@ -1,5 +1,5 @@
-// mma_multistage: everything at once. One block a multiprocessor stays for the whole product and walks its tiles as one
-// stream of k-steps, so that copies for the next tile are in flight while the last one is being stored.
+// mma_multistage: everything at once. One block per multiprocessor stays for the whole product and walks its tiles as
+// one stream of k-steps, so that copies for the next tile are in flight while the last one is being stored.
 // Changed from mma_swizzled: STAGES shared-memory stages, fragments double-buffered in registers, a few loads between
 // the rows of mma, tiles in an order that suits L2, guarded edges, fp32 or fp16 output (-DHALF_OUTPUT=1).
 // Tiles: block BM x BN x BK, warp WM x WN, mma 16 x 8 x 16. K and N in multiples of 8 (16-byte rows).

@@ -51,7 +51,7 @@ static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 6
 // [/tiles]
 
 // [registers]
-// A multiprocessor has 65536 registers. Three warpgroups get 168 a thread at launch; then the producer keeps what it
+// A multiprocessor has 65536 registers. Three warpgroups get 168 per thread at launch; then the producer keeps what it
 // needs and the two consumers take the rest. A single consumer has enough from the start.
 constexpr int PRODUCER_REGISTERS = 40;
 constexpr int CONSUMER_REGISTERS = 232;

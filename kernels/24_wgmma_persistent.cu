@@ -1,4 +1,4 @@
-// wgmma_persistent: one block a multiprocessor stays for the whole product and walks its tiles as one stream of
+// wgmma_persistent: one block per multiprocessor stays for the whole product and walks its tiles as one stream of
 // k-steps. Changed from wgmma_pipelined: the producer fills stages for the next tile while this one is stored, by
 // stmatrix and TMA (HELD=4: the last panels while the next tile is computed), and tiles and k-steps come in an order
 // that suits L2. PINGPONG=1 (with BM=64): each consumer has tiles of its own, and they compute in turns.
@@ -68,7 +68,7 @@ static_assert(!PINGPONG || BM == 64, "a warpgroup with tiles of its own has 64 r
 // [/tiles]
 
 // [registers]
-// A multiprocessor has 65536 registers. Three warpgroups get 168 a thread at launch; then the producer keeps what it
+// A multiprocessor has 65536 registers. Three warpgroups get 168 per thread at launch; then the producer keeps what it
 // needs and the two consumers take the rest. A single consumer has enough from the start.
 constexpr int PRODUCER_REGISTERS = 40;
 constexpr int CONSUMER_REGISTERS = 232;

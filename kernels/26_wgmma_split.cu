@@ -98,7 +98,7 @@ static_assert(SLICE_ATOMS % (PANEL_COLS<Out> / 8) == 0, "a slice is whole panels
 #elif SPLIT == 0
 // A block shares at most two tiles: the one that it finishes for others, slot 0, and the one that it begins, slot 1.
 __device__ float workspace[BLOCKS * PER_SM][2][BM][BN];
-// How many blocks have put their sums there, and have read them: one count a tile, at the first block that shares it.
+// How many blocks have put their sums there, and have read them: one count per tile, at the first block that shares it.
 __device__ unsigned arrivals[BLOCKS * PER_SM];
 constexpr int IN_FLIGHT = 16;  // sums of others that a thread reads at once
 

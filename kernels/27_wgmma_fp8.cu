@@ -1,5 +1,5 @@
-// wgmma_fp8: operands of 8 bits (e4m3): half the bytes, twice the products a clock. The tensor core adds them with few
-// bits; -DPROMOTE=128 moves the sums to fp32 registers every 128 of k. Changed from wgmma_cluster: B is (N, K), because
+// wgmma_fp8: operands of 8 bits (e4m3): half the bytes, twice the products per clock. The tensor core adds them with
+// few bits; -DPROMOTE=128 moves the sums to fp32 registers every 128 of k. Changed from wgmma_cluster: B is (N, K), because
 // wgmma transposes 16-bit operands only; so this file serves every type: e4m3, int8, tf32, bf16.
 // Tiles: CLUSTER blocks below each other share B; block 128 x BN x 128 bytes, warpgroup 64 x BN, wgmma 32 bytes of k.
 // One thread loads, two warpgroups compute. Rows of A, B and C in multiples of 16 bytes; sm_90a.

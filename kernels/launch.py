@@ -235,7 +235,7 @@ def _kernel(build: Build, entry: str, shared_bytes: int):
     total = shared_bytes + build.reports[entry].shared_bytes
     if total > here.shared_per_block:
         raise UnsupportedGPU(
-            f"{entry} needs {total} bytes of shared memory a block, this {here.name} has "
+            f"{entry} needs {total} bytes of shared memory per block, this {here.name} has "
             f"{here.shared_per_block}: choose smaller tiles or fewer stages"
         )
     kernel = _loaded(hashlib.sha256(build.cubin).hexdigest(), build.cubin, entry)

@@ -28,7 +28,7 @@ WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 
 
 def shared_loads(build: Build, entry: str | None = None) -> Counter:
-    """{bytes a lane: shared-memory load instructions} of one kernel, `ldmatrix` left out."""
+    """{bytes per lane: shared-memory load instructions} of one kernel, `ldmatrix` left out."""
     return Counter(WIDTH[high >> 9 & 7] for low, high in _words(build, entry) if low & 0xFFF == LDS)
 
 
@@ -58,7 +58,7 @@ def shared_accesses(build: Build, entry: str | None = None) -> list[SharedLoad]:
 
 
 def shared_stores(build: Build, entry: str | None = None) -> Counter:
-    """{bytes a lane: stores to shared memory} of one kernel, without those whose predicate never holds."""
+    """{bytes per lane: stores to shared memory} of one kernel, without those whose predicate never holds."""
     return Counter(
         WIDTH[high >> 9 & 7]
         for low, high in _words(build, entry)

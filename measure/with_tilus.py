@@ -13,14 +13,18 @@ import importlib.metadata
 import importlib.util
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu
 
+from .foreign import timed
 from .provenance import recording, store
-from .timing import METHOD, cublas_launches, matrices, measure, rung_launches
+from .timing import METHOD, cublas_launches, matrices, rung_launches
 from .with_torch import available, torch_launches
 
 SIZE = 4096
@@ -35,9 +39,11 @@ SPACE = [
 TUNED = re.compile(r"^@tilus\.autotune\(.*\)\n", re.MULTILINE)
 
 
-def published(file: str | Path) -> type:
+@contextmanager
+def published(file: str | Path) -> Iterator[type]:
     """The class MatmulV3 of the tutorial's file, without its search: a setting is given to it by hand.
 
+    It is loaded from a copy in a temporary folder, which stays for as long as Tilus may read the source.
     FileNotFoundError, with where the file comes from, when it is not there; ValueError when it holds
     no class of that name.
     """
@@ -49,12 +55,13 @@ def published(file: str | Path) -> type:
     text = path.read_text(encoding="utf-8")
     if "class MatmulV3" not in text:
         raise ValueError(f"{path} has no class MatmulV3: this measures that tutorial kernel only")
-    bare = path.with_name("matmul_v3_without_search.py")
-    bare.write_text(TUNED.sub("", text), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(bare.stem, bare)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.MatmulV3
+    with TemporaryDirectory() as folder:
+        bare = Path(folder) / "matmul_v3_without_search.py"
+        bare.write_text(TUNED.sub("", text), encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(bare.stem, bare)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module.MatmulV3
 
 
 def record(file: str | Path, size: int = SIZE) -> Path:
@@ -63,45 +70,8 @@ def record(file: str | Path, size: int = SIZE) -> Path:
         raise UnsupportedGPU("this needs a GPU and a PyTorch that can use it")
     import torch
 
-    kernel = published(file)
-    how = plan(RUNG, size, size, size, SETTING)
-    sets = matrices(how.types, how.shapes())
-    tensors = [tuple(torch.from_dlpack(matrix) for matrix in one) for one in sets]
-    expected = tensors[0][0].float() @ tensors[0][1].float()
-
-    competitors, errors, refused = {}, {}, {}
-    for number, setting in enumerate(SPACE):
-        name = f"matmul_v3 {number}"
-        try:
-            script = kernel(**setting)
-            for a, b, c in tensors:
-                script(size, size, size, a, b, c)
-            torch.cuda.synchronize()
-        except Exception as error:  # a setting that does not compile is a row of its own
-            refused[name] = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
-            continue
-        result = tensors[0][2].float()
-        errors[name] = float((result - expected).abs().max() / expected.abs().max())
-        competitors[name] = [
-            lambda s=script, a=a, b=b, c=c: s(size, size, size, a, b, c) for a, b, c in tensors
-        ]
-    competitors[RUNG] = rung_launches(how, sets)
-    competitors["torch.mm"] = torch_launches(sets)
-    competitors["cublas"] = cublas_launches(sets, how.types)
-    rows = [
-        {
-            "kernel": name.split()[0],
-            "setting": SPACE[int(name.split()[1])] if name in errors else {},
-            "ms_median": timing.median,
-            "tflops": timing.tflops(size, size, size),
-            **({"error": errors[name]} if name in errors else {}),
-        }
-        for name, timing in measure(competitors).items()
-    ]
-    rows += [
-        {"kernel": "matmul_v3", "setting": SPACE[int(name.split()[1])], "refused": why}
-        for name, why in refused.items()
-    ]
+    with published(file) as kernel:
+        rows = _rows(kernel, size)
     return store(
         f"tilus-{gpu().slug}",
         METHOD,
@@ -111,6 +81,44 @@ def record(file: str | Path, size: int = SIZE) -> Path:
         size=size,
         rows=rows,
     )
+
+
+def _rows(kernel: type, size: int) -> list[dict]:
+    """The settings, the rung and the libraries, timed in turn, and after them the settings that do not compile."""
+    import torch
+
+    how = plan(RUNG, size, size, size, SETTING)
+    sets = matrices(how.types, how.shapes())
+    tensors = [tuple(torch.from_dlpack(matrix) for matrix in one) for one in sets]
+    expected = tensors[0][0].float() @ tensors[0][1].float()
+
+    competitors, settings, errors, refused = {}, {}, {}, []
+    for number, setting in enumerate(SPACE):
+        name = f"matmul_v3 {number}"
+        try:
+            script = kernel(**setting)
+            for a, b, c in tensors:
+                script(size, size, size, a, b, c)
+            torch.cuda.synchronize()
+        except Exception as error:  # a setting that does not compile is a row of its own
+            why = f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"
+            refused.append({"kernel": "matmul_v3", "setting": setting, "refused": why})
+            continue
+        result = tensors[0][2].float()
+        errors[name] = float((result - expected).abs().max() / expected.abs().max())
+        settings[name] = setting
+        competitors[name] = [
+            lambda s=script, a=a, b=b, c=c: s(size, size, size, a, b, c) for a, b, c in tensors
+        ]
+    competitors[RUNG] = rung_launches(how, sets)
+    competitors["torch.mm"] = torch_launches(sets)
+    competitors["cublas"] = cublas_launches(sets, how.types)
+    rows = timed(competitors, size, settings)
+    for row in rows:
+        if row["kernel"] in errors:
+            row["error"] = errors[row["kernel"]]
+            row["kernel"] = "matmul_v3"
+    return rows + refused
 
 
 def recorded() -> dict | None:

@@ -40,7 +40,15 @@ BEFORE = {
 # The rungs that were the fastest so far when they came, whatever their number format.
 PATH = (
     *("uncoalesced", "naive", "tiled", "coarsened_1d", "coarsened_2d", "vectorized", "warp_tiled"),
-    *("wmma_async", "mma_swizzled", "mma_multistage", "tma_mma", "wgmma_pipelined"),
+    *(
+        "wmma",
+        "wmma_shared",
+        "wmma_async",
+        "mma_swizzled",
+        "mma_multistage",
+        "tma_mma",
+        "wgmma_pipelined",
+    ),
     *("wgmma_persistent", "wgmma_fp8"),
 )
 TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3"}
@@ -94,7 +102,7 @@ def table(size: int = 4096) -> None:
             "types": "number formats of the inputs and of the output",
             "TFLOP/s": "",
             "of cuBLAS": "",
-            "of its best": "share of cuBLAS with the layouts of A and B that suit it best, where these are not the rung's",
+            "of its best": "share of the speed that cuBLAS reaches with the layouts of A and B that suit cuBLAS best",
             "over": "speed over that of the rung that it changes",
         },
         lines,

@@ -56,7 +56,7 @@ def words():
                 "`SM80_CP_ASYNC_CACHEALWAYS<T>`",
                 "`CPOP_ASYNC_CACHEALWAYS{T}`",
                 "an asynchronous copy of one T per thread; CACHEGLOBAL passes L1 by",
-                "`cp_async<16>`",
+                "`cp_async<4>`; `cp_async<16>` is CACHEGLOBAL",
             ],
             [
                 "`retile_D`",

@@ -51,7 +51,8 @@ def spell(*numbers: float) -> None:
         {
             "number": "what is to be stored",
             "bits": "a sign, four bits of exponent, three of mantissa",
-            "means": "the exponent less 7 as a power of two, times 1 and the mantissa in eighths",
+            "means": "the exponent less 7 as a power of two, times 1 and the mantissa in eighths; with exponent bits 0000, "
+            "2^-6 times the mantissa in eighths alone",
             "stored": "the value that the bits have",
             "off by": "the distance from the number, as a share of it",
         },

@@ -61,7 +61,7 @@ def show(*rungs: str) -> None:
         "": "",
         "L2": "",
         "TB/s": "bytes that the SMs read from L2, per second",
-        "L2 per TB/s": "the first column divided by the second: what a terabyte per second costs",
+        "L2 per TB/s": 'the column "L2" divided by the column "TB/s": how busy each terabyte per second keeps L2',
         "sectors per copy": "32-byte sectors that one `cp.async` of a warp reads (512 bytes are 16 sectors), on the emulator",
         "wavefronts per copy": "wavefronts of one `cp.async` of a warp, on the emulator: how finely its data are cut",
     }

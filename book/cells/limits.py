@@ -70,8 +70,8 @@ def wait_bars(name: str, stalls: Mapping[str, float | None], source: Mapping, le
     return figures.bars(
         parts,
         unit="",
-        title=f"{name}: a warp mostly waits for {first}",
-        caption="Warps that wait for this reason, for each instruction that a scheduler issues.",
+        title=f"{name}: a warp waits longest for {first}",
+        caption="Clocks that a warp waits for this reason, on average, between two of its own instructions.",
         highlight=[first],
         machine=source["machine"],
         recorded=source["recorded"][:10],
@@ -85,7 +85,7 @@ def wait_choice(rungs: Sequence[str], title: str):
 
 
 def sustained() -> list[dict]:
-    """One row for each watched program: TFLOP/s in bursts and without a pause, lowest clock, highest power."""
+    """One row for each watched program: TFLOP/s in bursts and without a pause, the long run's clock, highest power."""
     rows = []
     for found in stored()["sustained"]:
         watched = [look for look in found["watched"] if look]
@@ -124,8 +124,8 @@ def show_sustained() -> None:
         "burst": "TFLOP/s in bursts of 20 ms after a rest, as the ladder is timed",
         "long run": "TFLOP/s of a run without a pause",
         "kept": "the long run's speed as a share of the burst's",
-        "lowest MHz": f"the lowest clock of the SMs during the long run; the highest possible is {highest}",
-        "highest W": "the highest power that the card drew",
+        "MHz, long run": f"the clock of the SMs in the long run's second half, on average; the highest possible is {highest}",
+        "highest W": "the highest power that the card drew in that half",
         "limit W": "the power limit, at which the card lowers its clock",
     }
     columns.show(heads, rows, caption=columns.sentence(stored()["label"]))

@@ -52,7 +52,7 @@ REASONS = {
     "not_selected": (
         "not selected",
         "its turn: it is ready, but the scheduler starts another warp's instruction",
-        "a good sign: there are more ready warps than slots",
+        "in such a clock several warps are ready, and one slot serves one of them; with few empty slots, a good sign",
     ),
     "wait": (
         "wait",

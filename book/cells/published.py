@@ -121,7 +121,7 @@ def show_cpu(title: str = ""):
     heads = {
         "loops": "the order of the three loops, from the outermost to the innermost",
         "threads": "threads that share the rows of C",
-        "ms": "",
+        "ms": "milliseconds of one call; for NumPy the least of four calls",
         "GFLOP/s": "10^9 floating-point operations per second",
     }
     words = f"{found['processor']}, {found['size']} x {found['size']}, float32." if found else ""

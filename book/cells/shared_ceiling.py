@@ -1,7 +1,7 @@
 """What one mma of a tensor-core rung costs in memory, from the rung's own trace, and the ceiling that its loads set.
 
 A multiprocessor passes one wavefront a clock. A rung whose `ldmatrix` take w wavefronts for each mma of
-2 * 16 * 8 * 16 operations can therefore not do more than 4096 / w operations a clock and multiprocessor,
+2 * 16 * 8 * 16 operations can therefore not do more than 4096 / w operations per clock and multiprocessor,
 whatever else it does.
 """
 

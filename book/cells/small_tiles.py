@@ -98,7 +98,7 @@ def _name(found: dict) -> str:
 
 
 def row(kernel: str, tiles: int = POST) -> dict | None:
-    """What was recorded of one kernel, `tiles` x `tiles` tiles a block; None when nothing was."""
+    """What was recorded of one kernel, `tiles` x `tiles` tiles per block; None when nothing was."""
     rows = stored()["kernels"] if stored() else []
     return next((r for r in rows if (r["kernel"], r["tiles"]) == (kernel, tiles)), None)
 

@@ -77,7 +77,7 @@ def show_costs(settings: Mapping[str, tuple[str, Mapping[str, int]]], title: str
             "per product": "counts of the emulator, divided by the number of products of two fragments",
             "block tile": "",
             "warp tile": "",
-            "fragments loaded": "fragments that a warp loads per product",
+            "loads": "instructions that load fragments (`wmma.load` or `ldmatrix`), per product",
             "sectors": "32-byte pieces of global memory asked for, per product",
             "wavefronts": "passes through shared memory per product, of copies and loads together",
         },

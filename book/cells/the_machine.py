@@ -26,7 +26,7 @@ WORDS = {
 }
 HEADS = {
     "clocks": "clocks from one instruction to the next one that needs its result",
-    "bytes per clock and SM": "bytes that one SM gets per clock, while all SMs ask",
+    "bytes per clock and SM": "bytes that one SM reads per clock, while all SMs ask; for the copy, bytes read plus bytes written",
     "GB/s": "10^9 bytes per second, all SMs together",
     "operations per clock and SM": "floating-point or integer operations; a multiply-add counts as two",
     "W": "the highest power that nvidia-smi reported in the second half of the 2 s",

@@ -42,7 +42,7 @@ def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None
         "wavefronts each": "wavefronts of these loads per multiply-add",
     }
     if gpu:
-        heads["ceiling"] = f"TFLOP/s on an {gpu} if only shared memory and the FMA pipe limited it"
+        heads["ceiling"] = f"TFLOP/s on an {gpu} if only these loads and the FMA pipe limited it"
         heads["reached"] = "the recorded speed, as a share of the ceiling"
     columns.show(heads, rows, title, "Machine code for sm_90, at the settings that were timed.")
 
@@ -91,7 +91,7 @@ def show_tiles(*tiles: tuple[int, int]) -> None:
             "warps per SM": "",
         },
         rows,
-        "Larger thread tiles need more registers, and fewer warps fit",
+        "Larger thread tiles need more registers, so fewer warps fit, or no more",
         "coarsened_2d for sm_90, with a block tile of {BM} x {BN} x {BK}.".format(**setting),
     )
 

@@ -50,7 +50,8 @@ EXERCISES = (
             "Two outputs with neighbouring `col` are neighbours in memory. So `col` must come from `threadIdx.x`.",
         ),
         "Now `col` counts along the warp. A warp reads 32 neighbouring floats at `B[k * N + col]`, which are 128 bytes or four "
-        "sectors. At `A[row * K + k]` all its lanes read the same address, which takes one sector. The number of "
+        "sectors. At `A[row * K + k]` all its lanes read the same address, which takes one sector. (The check's picture, for "
+        "the kernel as given, shows the read of A beside 32 neighbouring floats, which take four.) The number of "
         "instructions has not changed.",
         cases=products(SIZES, (32, 32), (32, 32)),
         goals=(Goal("global_sectors", 31_500, "M=64, N=96, K=32"),),
@@ -86,9 +87,9 @@ EXERCISES = (
             "The sum always reads all 16 columns of the tile, also those that lie beyond K. Which value changes no sum?",
             "Choose the value with `condition ? X[...] : 0.0f`. Both conditions matter: the row and the column.",
         ),
-        "Every thread stores something in every turn: its element, or a 0, which changes no sum. No thread may return early, "
-        "because all of them must come to the barriers. And no place of the tile may keep what the turn before left "
-        "there, because it would be summed again.",
+        "Every thread stores something in every turn: its element, or a 0, which changes no sum. No thread may return early: "
+        "a thread that has returned stores no 0, and the check asks that every thread comes to every barrier. And no place "
+        "of the tile may keep what the turn before left there, because it would be summed again.",
         cases=lambda rng: last_drawn(ramp.row_sums_of_tiles(rng)),
         needs=(
             Need("bytes read from shared memory", 6_144, "M=32, K=48", "the rows are summed from the tile in shared memory"),
@@ -126,8 +127,9 @@ EXERCISES = (
     Exercise(
         "coarsen", MORE_WORK, "Four outputs per thread: beat a rung's wavefronts", 30,
         "Each thread of this kernel has four outputs in one column of C, and computes only one of them. Compute all four, so "
-        "that each value of `Bs` is read once and used four times. For comparison: the `tiled` rung of the ladder, with one "
-        "output per thread, spends 16,896 wavefronts of shared memory on the same product at 64 x 64 x 64.",
+        "that each value of `Bs` is read once and used four times. For comparison: on the emulator, which executes PTX, the "
+        "`tiled` rung of the ladder, with one output per thread, spends 16,896 wavefronts of shared memory on the same product "
+        "at 64 x 64 x 64.",
         (
             "The outputs are rows `ty`, `ty + 8`, `ty + 16` and `ty + 24` of the tile: one `Bs[k][tx]` serves all four.",
             "Loop over k outside and over the four outputs inside. `sum[i]` adds `As[ty + 8 * i][k] * Bs[k][tx]`.",
@@ -181,17 +183,18 @@ EXERCISES = (
     ),
     Exercise(
         "vectorize", MORE_WORK, "Wide accesses where they are allowed", 20,
-        "This kernel multiplies each element of a matrix by alpha, and moves 4 bytes per access. Move 16 bytes per access, "
-        "wherever that is allowed, and keep the result right for any M and N. The rows of the matrix follow each other "
-        "without a gap, so a row begins wherever the previous one ended.",
+        "This kernel multiplies each element of a matrix by alpha, and moves 4 bytes per access. Move 16 bytes per access "
+        "where every row begins at a multiple of 16 bytes, and keep the result right for any M and N. The rows "
+        "of the matrix follow each other without a gap, so a row begins wherever the previous one ended.",
         (
             "A `float4` may be read only at a multiple of 16 bytes. Row `y` begins at byte `4 * N * y`.",
             "So all rows are aligned if `N % 4 == 0`. For other N, keep the scalar loop. With float4, a thread goes on by four "
             "times as many floats in each turn.",
         ),
         "The address of an access must be a multiple of its width. With `N = 301`, row 1 begins at byte 1204, which is no "
-        "multiple of 16, and a float4 there faults. Where every row is aligned, each lane moves 16 bytes per request, which "
-        "takes a quarter of the requests.",
+        "multiple of 16, and a float4 there faults. Where every row is aligned, each lane moves 16 bytes per request. This takes "
+        "a quarter of the requests at N = 512. At N = 300 it takes 18 instead of 60, because the last request of each row is "
+        "only partly used.",
         cases=lambda rng: last_drawn(launches.scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
         suspects={
@@ -254,7 +257,7 @@ EXERCISES = (
         "pipeline_stages", COPIES, "Write a pipeline of N stages", 60,
         "This loop fetches a tile, waits for it and sums it. Turn it into a pipeline that keeps `STAGES - 1` tiles in flight, so "
         "that the time a copy takes is covered by the work on the tiles before it. Use one barrier per tile, and at least "
-        "three stages.",
+        "three stages. The check counts a barrier once per warp, and the block has two warps.",
         (
             "Before the loop, start `STAGES - 1` tiles. In turn t, wait for tile t, then start tile `t + STAGES - 1`.",
             "`cp_async_wait<n>()` leaves the n newest groups unfinished. If every turn commits a group, even one without a copy, "
@@ -332,8 +335,8 @@ EXERCISES = (
             "`b[r]` holds rows `2 * pair + 8 * r` and `2 * pair + 8 * r + 1` of column `group`.",
         ),
         "The two halves of a register are neighbours along K in both operands. In A these are two neighbours in a row, in B two "
-        "neighbours in a column. A column of a row-major matrix is not contiguous, so B needs two loads per register, and "
-        "this is why `ldmatrix` has a `.trans` form.",
+        "neighbours in a column. A column of a row-major matrix is not contiguous, so B needs two loads per register, "
+        "where one load of 4 bytes would do for A. This is why `ldmatrix` has a `.trans` form.",
         cases=products(((16, 8, 16),), (16, 8), (32,), drawn=None, dtype=np.float16, sizes_passed=False),
         needs=(
             Need("matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"),
@@ -448,7 +451,8 @@ EXERCISES = (
         "1,056 wavefronts, where 64 would do. Place the elements so that no two lanes of a warp meet in a bank.",
         (
             "A column's elements are `PITCH` words apart. In which banks are words 0, 32, 64 and 96?",
-            "Any odd pitch from 33 on will do. With an XOR, use it on both sides: `tile[r * 32 + (tx ^ r)]`.",
+            "Any odd pitch from 33 on will do. With an XOR, use the XOR on both sides: write to `tile[r * 32 + (tx ^ r)]`, and "
+            "read from `tile[tx * 32 + (r ^ tx)]`.",
         ),
         "With a pitch of 33, lane `tx` reads word `33 * tx + r`, in bank `(tx + r) % 32`: all different. Accesses are of 4 "
         "bytes, so no alignment is lost.",
@@ -769,9 +773,9 @@ EXERCISES = (
         (
             "Stage s is filled with tiles s, s + 2, s + 4 and so on. For the first of these, phase 0 of `full` has to end, for "
             "the second phase 1.",
-            "Tile i is the `i / STAGES`-th of its stage, so the consumers wait for parity `i / STAGES % 2`. Before the first "
-            "filling nobody releases a stage, so the producer's first wait has to pass at once. Which parity passes on a fresh "
-            "barrier?",
+            "Counted from 0, tile i is number `i / STAGES` of its stage, so the consumers wait for parity `i / STAGES % 2`. "
+            "Before the first filling nobody releases a stage, so the producer's first wait has to pass at once. Which parity "
+            "passes on a fresh barrier?",
         ),
         "The consumers wait for parity `i / STAGES % 2`. The producer waits for the other one, `i / STAGES % 2 ^ 1`. On a "
         "fresh barrier that is parity 1, and passes at once. For the second filling it is parity 0: the first release has to "
@@ -792,17 +796,18 @@ EXERCISES = (
             "A is K-major: 16 elements of k are 32 bytes of a row, and eight rows are 8 x 128 bytes. B is N-major: 16 elements "
             "of k are 16 rows, and the next panel of 64 columns begins 8,192 bytes further.",
             "So A starts at `a_tile + 2 * k`, with a stride offset of 1,024. B starts at `b_tile + 128 * k`, with a leading "
-            "offset of 8,192 and a stride offset of 1,024. Divide each by 16 where you pack it, and shift in 64 bits.",
+            "offset of 8,192 and a stride offset of 1,024. Divide each by 16 where you pack it, and convert it to a 64-bit "
+            "type before you shift it.",
         ),
         "Addresses and offsets are multiples of 16 bytes, so their four lowest bits are left out. A's leading offset is not "
         "used with a swizzle. The hardware adds up the address first and applies the swizzle to the sum, so a start in the "
         "middle of a row needs nothing more.",
         cases=lambda rng: last_drawn(hopper.tile_products(((64, 128, 64), (100, 200, 64), (64, 128, 40)), (64, 128), 128)(rng)),
         needs=(
-            Need("wgmma, counted per warp", 16, "M=64, N=128, K=64", "wgmma multiplies"),
+            Need("wgmma (four warps issue each, so each counts four)", 16, "M=64, N=128, K=64", "wgmma multiplies"),
             Need("bytes copied by TMA", 24_576, "M=64, N=128, K=64", "the tiles arrive by TMA"),
         ),
-        goals=(Goal("wgmma, counted per warp", 16, "M=64, N=128, K=64"),),
+        goals=(Goal("wgmma (four warps issue each, so each counts four)", 16, "M=64, N=128, K=64"),),
         suspects=hopper.DESCRIPTOR_SUSPECTS,
         outside="Compare what the descriptor holds with what you meant: swizzle 0 means that bits 62 and 63 are not set, and "
         "32 that they hold another code. The last start of B is `b_tile + 48 * 128`, and its last row of k must not lie beyond "
@@ -822,17 +827,19 @@ EXERCISES = (
             "tile, before the `__syncthreads()` that follows. `wgmma_fence()` stands before the first product. Commit and wait "
             "follow the last.",
         ),
-        "The first two fences are called by those who wrote, before the barrier after which others read. `__syncthreads()` "
+        "The first two fences are called by the threads that wrote. `barrier_init_fence()` stands before the first copy that "
+        "counts at the fresh barrier, and `async_fence()` before the `__syncthreads()` after which the products read the "
+        "tile. `__syncthreads()` "
         "orders threads with threads, but TMA and `wgmma` go another way to shared memory, which is called the async proxy. "
         "`wgmma_fence()` orders a warpgroup's own accesses before its products.",
         cases=lambda rng: last_drawn(
             hopper.tile_products(((64, 64, 64), (100, 72, 64), (64, 64, 40)), (64, 64), 128, alpha=2.0, beta=1.0)(rng)
         ),
         needs=(
-            Need("wgmma, counted per warp", 16, "M=64, N=64, K=64", "wgmma multiplies"),
+            Need("wgmma (four warps issue each, so each counts four)", 16, "M=64, N=64, K=64", "wgmma multiplies"),
             Need("bytes copied by TMA", 16_384, "M=64, N=64, K=64", "the tiles arrive by TMA"),
         ),
-        goals=(Goal("wgmma, counted per warp", 16, "M=64, N=64, K=64"),),
+        goals=(Goal("wgmma (four warps issue each, so each counts four)", 16, "M=64, N=64, K=64"),),
         suspects=hopper.FENCE_SUSPECTS,
         arch=hopper.ARCH,
     ),
@@ -840,7 +847,8 @@ EXERCISES = (
         "balance_roles", HOPPER, "Balance the registers of two roles", 15,
         "A block has one warpgroup that loads and `consumers` warpgroups that multiply. At launch every thread was given "
         "`launched` registers. By `setmaxnreg` the producer shrinks to as few as its code needs (`producer`), and each "
-        "consumer then grows to as many as are left for it. The numbers are multiples of 8, and 24 is the least. Write `share`, "
+        "consumer then grows to as many as are left for it. The numbers are multiples of 8, and 24 is the least. (`share` need "
+        "not test for the most, 256, which is not reached here.) Write `share`, "
         "which returns both: the registers of a thread of the producer, and those of a thread of a consumer.",
         (
             "All warpgroups have 128 threads, so count registers per thread. Four warpgroups with 128 registers per "
@@ -869,19 +877,20 @@ EXERCISES = (
             "warpgroup 0 adds them to its own, and stores.",
         ),
         "The loop begins at `group` and takes every second step. The sums of a thread lie side by side with those of its "
-        "neighbours, as `sums[i][thread]`, so nobody meets in a bank. All 256 threads come to the barrier, and warpgroup 1 "
-        "leaves after it.",
+        "neighbours, as `sums[i][thread]`, so nobody meets in a bank. All 256 threads come to both "
+        "barriers. The first is needed because the sums are written where the tiles of warpgroup 0 were, and warpgroup 0 may "
+        "still be multiplying them. After the second, the sums can be read, and warpgroup 1 leaves.",
         cases=lambda rng: last_drawn(
             hopper.tile_products(
                 ((64, 64, 128), (64, 64, 192), (100, 72, 200), (33, 40, 40)), (64, 64), 256, with_k=True,
             )(rng)
         ),
         needs=(
-            Need("wgmma, counted per warp", 48, "M=64, N=64, K=192", "wgmma multiplies"),
+            Need("wgmma (four warps issue each, so each counts four)", 48, "M=64, N=64, K=192", "wgmma multiplies"),
             Need("bytes copied by TMA", 49_152, "M=64, N=64, K=192", "the tiles arrive by TMA"),
         ),
         goals=(
-            Goal("wgmma, counted per warp", 48, "M=64, N=64, K=192"),
+            Goal("wgmma (four warps issue each, so each counts four)", 48, "M=64, N=64, K=192"),
             Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
         ),
         suspects=hopper.STEP_SUSPECTS,

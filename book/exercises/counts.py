@@ -32,7 +32,7 @@ COUNTS = {
     "bytes read from shared memory": _shared_read,
     "bytes copied by cp.async": _copied,
     "matrix multiplications of a warp": _warps_at("mma.", "wmma.mma"),
-    "wgmma, counted per warp": _warps_at("wgmma.mma_async"),
+    "wgmma (four warps issue each, so each counts four)": _warps_at("wgmma.mma_async"),
     "bytes copied by TMA": lambda row: (
         row.bytes if row.opcode.startswith("cp.async.bulk.tensor") else 0
     ),

@@ -72,14 +72,16 @@ def _no_conflicts(trace) -> bool:
 
 
 def _each_store_of(trace, line: int, name: str) -> str:
-    """What would take fewer requests, where this line stores 4 bytes a thread."""
+    """What would take fewer requests, where this line stores 4 bytes per thread."""
     rows = [
         row
         for row in trace.rows("st")
         if row.global_requests and row.threads and own_line(row.frames, f"{name}.cu") == line
     ]
     narrow = rows and {row.bytes // row.threads for row in rows} == {4}
-    return ", of 4 bytes a thread: a store of 16 (a float4) does the work of four" if narrow else ""
+    return (
+        ", of 4 bytes per thread: a store of 16 (a float4) does the work of four" if narrow else ""
+    )
 
 
 def _lines_that_count(trace, goal: Goal, source: str, name: str, most: int) -> list[str]:

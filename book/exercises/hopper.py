@@ -408,8 +408,11 @@ def shared_steps(built, trace) -> list[str]:
     done = attempt(built, "split_steps", Case("", args, 2, poisoned((64, 64)), (1, 1), (256,)))
     if done.error is None and (done.output == HEAVY**2 + 2).all():
         return []
-    apart = {0: "none", 4: "three"}.get(float(done.output[0, 0]) - HEAVY**2, "not two")
+    apart = {
+        0: "all four were added into the same sum as step 0",
+        4: "three were added into another sum than step 0",
+    }.get(float(done.output[0, 0]) - HEAVY**2, "not two were added into another sum than step 0")
     return [
-        f"Of four steps, {apart} are summed apart from step 0. Each warpgroup should take two of them, and the two sums "
-        "should meet at the end."
+        f"In a trial with four steps along K, {apart}. Each warpgroup should add up two of the four in a sum of its own, and "
+        "the two sums should meet at the end."
     ]

@@ -32,7 +32,7 @@ def fetches_ahead(groups: int):
         if found >= groups:
             return []
         return [
-            f"While a tile is read, {found} {'copy is' if found == 1 else 'copies are'} in flight; {groups} should be. "
+            f"While a tile is read, {found} {'copy is' if found == 1 else 'copies are'} in flight; at least {groups} should be. "
             "Start the copies of later tiles before this one is read, and let the wait leave them unfinished. "
             "A group without a copy in it does not count."
         ]

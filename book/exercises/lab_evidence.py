@@ -64,7 +64,7 @@ PLACES = {"matrix_a": 16, "matrix_b": 16, "accumulator": 8}
 
 
 def fragments() -> dict[str, np.ndarray]:
-    """For each fragment the (row, column) of what a lane holds: (32, elements a lane, 2) int."""
+    """For each fragment the (row, column) of what a lane holds: (32, elements per lane, 2) int."""
     positions = np.arange(256)
     held = [np.full((32, places), np.nan, np.float32) for places in PLACES.values()]
     built = kernels.build(FRAGMENTS, arch=DEFAULT_ARCH)

@@ -27,7 +27,7 @@ class Access:
     name, or "shared"). block: (x, y, z); warp: its number in the block; occurrence: the how-manieth
     time that this warp executed the instruction. active: (32,) bool. addresses: (32,) int64, in
     bytes from the start of the buffer (of the block's shared memory), meaningless where inactive.
-    width: bytes a lane accesses. kind: "load", "store", "atomic", "ldmatrix", ...
+    width: bytes that a lane accesses. kind: "load", "store", "atomic", "ldmatrix", ...
     """
 
     space: str
@@ -79,7 +79,7 @@ class Row:
     global_sectors: 32-byte segments they touched. bytes: moved by all threads. copies_ahead: of a read of
     shared memory, how often it was executed while so many groups of cp.async were on their way.
     machine_size: where ptxas merged this load from shared memory with others (`merged=` in `Module.launch`), the
-    bytes a lane of the machine's load, or 0 for a load that another one brings; else None.
+    bytes per lane of the machine's load, or 0 for a load that another one brings; else None.
     """
 
     opcode: str

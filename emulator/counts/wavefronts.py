@@ -35,7 +35,7 @@ def shared_wavefronts(addresses, active, width, kind="load", matrices=4, sources
     """Wavefronts of shared memory that each of W warps' accesses costs.
 
     addresses: (W, 32) int64 byte addresses, aligned to `width`; for `ldmatrix` and `stmatrix` the
-    row addresses. active: (W, 32) bool. width: bytes a lane accesses (1, 2, 4, 8, 16). kind: one of
+    row addresses. active: (W, 32) bool. width: bytes that a lane accesses (1, 2, 4, 8, 16). kind: one of
     `KINDS`. matrices: 1, 2 or 4, for `ldmatrix` and `stmatrix`. sources: (W, 32) int64 global
     addresses, for `cp.async.cg`; contiguous ones are assumed when left out. Returns (W,) int64; 0
     for a warp without active lanes.

@@ -92,7 +92,7 @@ def _in_cluster(m, address, mask) -> list:
 
 
 def fetch(m, memory, address, mask, dtype: np.dtype, count: int, ins) -> list[np.ndarray]:
-    """`count` consecutive elements a lane; rubbish in inactive lanes."""
+    """`count` consecutive elements per lane; rubbish in inactive lanes."""
     places = memory.places(m, address, mask, dtype.itemsize, dtype.itemsize * count, ins)
     (place, *others) = places
     view = place.buffer.view(dtype)

@@ -296,7 +296,7 @@ def _located(m, descriptor, rows: int, mn_major: bool, ins, warps, name: str):
 
 
 def _count(m, ins, chunks: int) -> None:
-    """Operands are read 128 bytes a wavefront, A once for all four warps, B once. No layout that a
+    """Operands are read 128 bytes per wavefront, A once for all four warps, B once. No layout that a
     descriptor can name has conflicts (measured: tests/data/README.md).
     """
     row, wavefronts = m.rows[ins.index], chunks // 8

@@ -20,7 +20,7 @@ const explorer = {
         ["row", "along a row"],
       ],
     },
-    { id: "width", label: "bytes a lane", options: [4, 8, 16] },
+    { id: "width", label: "bytes per lane", options: [4, 8, 16] },
     { id: "row", label: "row length in 4-byte words:", min: 1, max: 64 },
     { id: "pad", label: "padding in 4-byte words:", min: 0, max: 8 },
     { id: "wave", label: "wavefront:", min: 0, max: 32, value: 0, show: (n) => n || "all" },

@@ -4,7 +4,7 @@ const explorer = {
     { id: "gpu", label: "multiprocessor", words: true, options: Object.keys(data.gpus) },
     { id: "threads", label: "threads a block:", min: 32, max: 1024, step: 32 },
     { id: "registers", label: "registers per thread:", min: 16, max: 255 },
-    { id: "shared", label: "shared memory a block:", min: 0, max: 227, show: (v) => `${v} KiB` },
+    { id: "shared", label: "shared memory per block:", min: 0, max: 227, show: (v) => `${v} KiB` },
   ],
   play: "registers",
   model: (p, data) => {

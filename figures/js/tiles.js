@@ -57,10 +57,10 @@ const explorer = {
     if (bk >= 12) body += svg.text(x0 + bn / 2, y0 - 8 - bk / 2, "B", { bold: true, size: 13, fill: textOn(blue) });
     const rows = [
       ["bytes of A and B a step", count(m.step)],
-      ["operations a step", count(m.operations)],
+      ["operations per step", count(m.operations)],
       ["operations per byte", m.intensity.toFixed(1)],
-      ["outputs a thread", m.outputs >= 1 ? String(m.outputs) : m.outputs.toFixed(2)],
-      ["shared memory a block", `${(m.shared / 1024).toFixed(1)} KiB`],
+      ["outputs per thread", m.outputs >= 1 ? String(m.outputs) : m.outputs.toFixed(2)],
+      ["shared memory per block", `${(m.shared / 1024).toFixed(1)} KiB`],
       ["blocks per multiprocessor", m.blocks ? `${m.blocks} (${m.limit})` : "none"],
     ];
     rows.forEach(([name, value], i) => {
@@ -90,10 +90,10 @@ const explorer = {
     const fits = m.blocks > 0;
     const finding = fits
       ? `${m.intensity.toFixed(1)} operations per byte of global traffic, ${plural(m.blocks, "block")} per multiprocessor`
-      : `<span class="bad">Does not fit: ${(m.shared / 1024).toFixed(0)} KiB a block, at most ${(m.most / 1024).toFixed(0)} KiB</span>`;
+      : `<span class="bad">Does not fit: ${(m.shared / 1024).toFixed(0)} KiB per block, at most ${(m.most / 1024).toFixed(0)} KiB</span>`;
     const note =
       m.outputs > 128
-        ? "More than 128 outputs a thread: their registers would spill."
+        ? "More than 128 outputs per thread: their registers would spill."
         : m.outputs < 1
           ? "More threads than outputs."
           : "Registers limit the number of blocks too: see the occupancy explorer.";

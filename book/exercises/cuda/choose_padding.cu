@@ -1,5 +1,5 @@
 // A 32 x 64 tile of halves goes to shared memory row by row and comes back
-// column by column, 16 bytes an access: out (8, 32, 8) = the tile's eight
+// column by column, 16 bytes per access: out (8, 32, 8) = the tile's eight
 // 8-column chunks, each top to bottom. One warp.
 #include <cuda_fp16.h>
 

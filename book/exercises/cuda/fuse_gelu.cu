@@ -1,5 +1,5 @@
 // C = gelu(A @ B + bias) for any M and K, N a multiple of 4. 256 threads, a 32 x
-// 32 tile, four neighbouring columns a thread. bias has N numbers, one for each
+// 32 tile, four neighbouring columns per thread. bias has N numbers, one for each
 // column. The sums are done; what is left is the layer's end, without another
 // kernel and without reading C.
 __device__ float gelu(float x) {

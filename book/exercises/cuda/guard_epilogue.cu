@@ -1,5 +1,5 @@
 // C = alpha * A @ B + beta * C for any M, N, K. 256 threads, a 32 x 32 tile,
-// four neighbouring columns a thread. The sums are done; what is left is to put
+// four neighbouring columns per thread. The sums are done; what is left is to put
 // them away.
 extern "C" __global__ void guard_epilogue(const float* A, const float* B,
                                           float* C, int M, int N, int K,

@@ -28,8 +28,9 @@ extern "C" __global__ void __launch_bounds__(256)
 #ifdef SOLUTION
     for (int step = group; step < steps; step += 2) {
 #else
-    // Your turn: so far both warpgroups take all steps. Each shall take half of
-    // them, and one step more where their number is odd.
+    // Your turn: so far both warpgroups take all steps. Each warpgroup shall
+    // take half of the steps, and where their number is odd, one of the two
+    // warpgroups one more.
     for (int step = 0; step < steps; ++step) {
 #endif
         if (thread == 0) {
@@ -45,7 +46,9 @@ extern "C" __global__ void __launch_bounds__(256)
                                   wgmma_descriptor(b_tile + k * 128), true);
         wgmma_commit();
         wgmma_wait<0>();
-        named_barrier(1 + group, 128);  // all four warps have read the tiles
+        // Barrier number 1 + group, for the 128 threads of this warpgroup: all
+        // four warps have read the tiles. (Number 0 is __syncthreads().)
+        named_barrier(1 + group, 128);
     }
 
 #ifdef SOLUTION

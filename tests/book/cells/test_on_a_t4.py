@@ -75,7 +75,7 @@ except kernels.UnsupportedGPU as error:
     print(error)
 """
     )
-    assert "bytes of shared memory a block, this Tesla T4 has 65536" in said
+    assert "bytes of shared memory per block, this Tesla T4 has 65536" in said
 
 
 def test_an_exercise_is_tried_there_or_says_why_not():

@@ -112,7 +112,7 @@ def test_gains_compare_rungs_of_one_number_format():
 
 
 def test_bytes_asked_follow_from_the_tile():
-    # 128 x 128 tiles of float16: 2 * 128 * 128 operations a k-step for 512 bytes, and the stores of C
+    # 128 x 128 tiles of float16: 2 * 128 * 128 operations per k-step for 512 bytes, and the stores of C
     stores, loads = 4 * 4096**2, 2 * 4096**3 * 2 / 128
     assert intensity.asked("mma_swizzled") == pytest.approx(2 * 4096**3 / (loads + stores))
 

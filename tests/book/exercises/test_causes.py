@@ -14,7 +14,7 @@ from tests.book.exercises.test_no_wrong_answer_passes import edited
 SUM_UP = "    for (int half = 128; half > 0; half /= 2) {\n        if (t < half) s[t] += s[t + half];\n        __syncthreads();  // outside the if: all threads come to it\n    }\n"
 SWAP = "    if (i < n / 2) {  // a pair belongs to one thread\n        const float other = x[n - 1 - i];\n        x[n - 1 - i] = x[i];\n        x[i] = other;\n    }\n"
 READ = "tile[tx * PITCH + r]"
-MEET = "        named_barrier(1 + group, 128);  // all four warps have read the tiles\n"
+MEET = "        named_barrier(1 + group, 128);\n"
 ADD = "atomicAdd(&C[row * N + col], sum);"
 
 # (exercise, what is wrong): edits of the solution, what the verdict must say

@@ -113,7 +113,7 @@ MISTAKES = {
         ),
         "reads the next slot": ([("buffer[tile % STAGES][thread * PITCH", "buffer[(tile + 1) % STAGES][thread * PITCH")], "nobody has written"),
         "no barrier": ([("        __syncthreads();", "        //")], "a race"),
-        "waits for all": ([("cp_async_wait<STAGES - 2>", "cp_async_wait<0>")], "1 copy is in flight; 2 should be"),
+        "waits for all": ([("cp_async_wait<STAGES - 2>", "cp_async_wait<0>")], "1 copy is in flight; at least 2 should be"),
     },
     "wmma_tile": {
         "B taken for column-major": ([("matrix_b, 16, 16, 16, half, wmma::row_major", "matrix_b, 16, 16, 16, half, wmma::col_major")], "col_major where the tile lies row by row"),

@@ -16,7 +16,7 @@ GIVEN = {
     "mend_parity": "wait for parity 0 passes when the first phase has ended",
     "write_descriptor": "descriptor and tensor map disagree",
     "place_fences": "the fence after barrier_init is missing",
-    "split_steps": "96 wgmma, counted per warp",
+    "split_steps": "96 wgmma (four warps issue each, so each counts four)",
     "split_tf32": "10 bits of mantissa are left",
 }
 HANGS = "it hangs"
@@ -76,8 +76,8 @@ MISTAKES = {
     },
     "split_steps": {
         "nobody adds": ([(ADD, "    if (group == 1) return;\n")], "nobody adds the sums of warpgroup 1"),
-        "warpgroup 0 takes all": ([(STEPS, "for (int step = 0; step < (group ? 0 : steps); ++step)")], "none are summed apart from step 0"),
-        "one step, and all others": ([(STEPS, "for (int step = group; step < (group ? steps : 1); ++step)")], "three are summed apart"),
+        "warpgroup 0 takes all": ([(STEPS, "for (int step = 0; step < (group ? 0 : steps); ++step)")], "all four were added into the same sum as step 0"),
+        "one step, and all others": ([(STEPS, "for (int step = group; step < (group ? steps : 1); ++step)")], "three were added into another sum"),
         "both take all": ([(STEPS, "for (int step = 0; step < steps; ++step)")], "everything is added twice"),
         "both the even ones": ([(STEPS, "for (int step = 0; step < steps; step += 2)")], "Both warpgroups take steps 0, 2, 4"),
         "half of the registers": ([("i < 32; ++i) acc", "i < 16; ++i) acc")], "Only half of warpgroup 1's registers are added"),

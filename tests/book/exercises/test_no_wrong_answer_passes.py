@@ -53,7 +53,7 @@ EDITED = {
     ("mend_pipeline", "nothing is fetched ahead"): (
         [("        if (tile + 1 < 4) fetch(tile + 1);\n", ""),
          ("buffer[tile % 2][thread];", "buffer[tile % 2][thread];\n        __syncthreads();\n        if (tile + 1 < 4) fetch(tile + 1);")],
-        "0 copies are in flight; 1 should be",
+        "0 copies are in flight; at least 1 should be",
     ),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ import pytest
 
 from book.exercises import find, judge, lab
 from book.exercises.diagnose import findings
-from book.exercises.exercise import FOLDER, Case
+from book.exercises.exercise import ANSWER, FOLDER, Case, version
 from book.exercises.one_change import smallest_change
 from book.exercises.variants import own_lines, tokens_of
 from emulator import ExecutionError, Module
@@ -109,35 +109,30 @@ def test_lines_that_were_given_are_not_the_readers():
     assert own_lines("a;\nb;\nc;\n", "a;\n// Your turn\nc;\n") == {2}
 
 
-def test_the_labs_store_that_forgets_its_warp_is_located():
-    text = (FOLDER / "cuda" / "lab3.cu").read_text(encoding="utf-8")
-    right = "\n".join(line for line in _answer(text))
-    wrong = right.replace(
-        "wmma::store_matrix_sync(C + row * N + col + warp * WMMA_N, acc",
-        "wmma::store_matrix_sync(C + row * N + col, acc",
-    )
-    run = lab.run(wrong, size=64, machine="emulator").run("gemm_wmma_smem")
-    said = " ".join(run.advice)
-    assert "4 stores of block (0, 0) go to one element" in said
-    assert "`+ warp * WMMA_N` after `col`" in said
-
-
-def test_the_labs_stores_that_meet_name_their_array():
-    text = (FOLDER / "cuda" / "lab3.cu").read_text(encoding="utf-8")
-    wrong = "\n".join(_answer(text)).replace(
-        "float* c = C + row * N + col + warp * WMMA_N;",
-        "float* c = C + row * N + col + warp * 8;",
-    )
-    run = lab.run(wrong, size=64, machine="emulator").run("gemm_wmma_async")
-    said = " ".join(run.advice)
-    assert "one element of C" in said
-    assert "in place of `* 8;`" in said
-
-
-def _answer(text: str) -> list[str]:
-    from book.exercises.exercise import ANSWER, version
-
-    return version(text, ANSWER).splitlines()
+@pytest.mark.parametrize(
+    "kernel, right, wrong, said",
+    [
+        (
+            "gemm_wmma_smem",
+            "wmma::store_matrix_sync(C + row * N + col + warp * WMMA_N, acc",
+            "wmma::store_matrix_sync(C + row * N + col, acc",
+            ("4 stores of block (0, 0) go to one element", "`+ warp * WMMA_N` after `col`"),
+        ),
+        (
+            "gemm_wmma_async",
+            "float* c = C + row * N + col + warp * WMMA_N;",
+            "float* c = C + row * N + col + warp * 8;",
+            ("one element of C", "in place of `* 8;`"),
+        ),
+    ],
+)
+def test_the_labs_stores_that_meet_are_located(kernel, right, wrong, said):
+    answer = version((FOLDER / "cuda" / "lab3.cu").read_text(encoding="utf-8"), ANSWER)
+    assert answer.count(right) == 1
+    run = lab.run(answer.replace(right, wrong), size=64, machine="emulator").run(kernel)
+    advice = " ".join(run.advice)
+    for words in said:
+        assert words in advice
 
 
 def test_too_few_digits_are_named():

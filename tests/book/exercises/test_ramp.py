@@ -10,7 +10,7 @@ from book.exercises.diagnose import explained
 GIVEN = {
     "first_guard": "the last block has threads without an element",
     "fill_with_zeros": "M=20 is no multiple of 16",
-    "two_stages": "0 copies are in flight; 1 should be",
+    "two_stages": "0 copies are in flight; at least 1 should be",
     "shuffle_sum": "nothing is added",
     "block_reduce": "shared-memory wavefronts",
     "split_k": "a race on global memory",
