@@ -404,6 +404,11 @@ def arguments() -> argparse.ArgumentParser:
         ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
         ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
         (
+            "announced",
+            run_recording("announced"),
+            "a wrong number of announced bytes: where a phase ends nevertheless; needs sm_90",
+        ),
+        (
             "linear",
             run_recording("with_linear"),
             "a fused layer beside PyTorch's: checks and times, needs both",

@@ -168,6 +168,7 @@ def show_settings(recording: Recording | None = None) -> None:
 
 
 WHAT = {
+    "announced": "what an mbarrier does when too few or too many bytes are announced",
     "": "times of the rungs",
     "machine": "what the machine itself can do",
     "tune": "what the searches tried",

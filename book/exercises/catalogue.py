@@ -462,8 +462,8 @@ EXERCISES = (
     Exercise(
         "guard_epilogue", EVERYTHING, "An edge-guarded epilogue", 30,
         "The epilogue is what a kernel does after its inner loop. Here it stores `alpha * sum + beta * C`, for any M and N. With "
-        "`beta == 0`, C may hold anything, NaN too, and must not be read. Where all four columns of a thread exist and begin "
-        "at a multiple of 16 bytes, store a `float4`.",
+        "`beta == 0`, C may hold anything, NaN too, and must not be read. Where all four columns of a thread exist and every "
+        "row of C begins at a multiple of 16 bytes, store a `float4`.",
         (
             "Three guards: the row, the columns, and `N % 4 == 0` before a float4.",
             "`0 * NaN` is NaN: with beta 0, do not multiply the old value, leave it out.",
@@ -532,7 +532,8 @@ EXERCISES = (
             "band may have fewer rows: divide by its own number of rows.",
         ),
         "`block / (GROUP * tiles_n)` is the band, and what is left counts down the band's columns. The last band has "
-        "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, tiles would be visited twice or not at all.",
+        "`min(GROUP, tiles_m - first_row)` rows; with GROUP there, some blocks would get tiles below the last row of C, and "
+        "some tiles no block.",
         cases=lambda rng: last_drawn(launches.orders(rng)),
         suspects={
             "This is row-major order: no bands": launches.rows_of_order,
@@ -622,7 +623,8 @@ EXERCISES = (
             "Thread i reads `x[n - 1 - i]`. Which thread writes that element, and in which block is it?",
             "If each pair of elements belongs to one thread only, nobody else can interfere.",
         ),
-        "Thread i and thread n - 1 - i touch the same two elements, mostly from different blocks, which no barrier can order. "
+        "Thread i and thread n - 1 - i touch the same two elements, mostly from different blocks, which `__syncthreads()` "
+        "does not order. "
         "If only the first n / 2 threads work, and each swaps its pair, every element has one owner.",
         cases=lambda rng: last_drawn(ramp.reversals(rng)),
         suspects=ramp.REVERSAL_SUSPECTS,
@@ -654,7 +656,8 @@ EXERCISES = (
             "times smaller, and is below 20 bits.",
         ),
         "Three products give nearly the accuracy of floats at a third of the speed of TF32. The small terms go first, so that "
-        "they are added to each other while the sum is small. This is called 3xTF32.",
+        "in the first step along K they are added to each other while the sum is small. In later steps the sum is large "
+        "already, and the order matters less. The method is called 3xTF32.",
         cases=lambda rng: last_drawn(precision.tf32_products(rng)),
         needs=(Need("matrix multiplications of a warp", 72, "M=16, N=24, K=64", "tensor cores multiply both parts"),),
         suspects=precision.TF32_SUSPECTS,
@@ -695,7 +698,7 @@ EXERCISES = (
         "the eight rows of matrix i.",
         (
             "Matrices 0 and 1 are rows 0 to 7 and 8 to 15 of the left chunk, so lane l points at row `l % 16`.",
-            "Lanes 16 and up point at the chunk to the right. Step 1 begins two chunks further on. Then apply `place`.",
+            "Lanes 16 and up point at the chunk to the right. Columns 16 to 31 begin two chunks further on. Then apply `place`.",
         ),
         "The row is `lane % 16`, the chunk `2 * step + lane / 16`, and `place` finds it. Eight lanes read eight rows of one "
         "chunk, and the swizzle has put these into eight different groups of four banks.",

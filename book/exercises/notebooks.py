@@ -69,7 +69,7 @@ def cells(exercise: Exercise) -> list:
     if exercise.needs:
         asked = "; ".join(dict.fromkeys(need.task for need in exercise.needs))
         goals = f" The check also makes sure that it is done this way: {asked}.{goals}"
-    time = f"about {exercise.minutes} minutes" if exercise.minutes < 60 else "an evening"
+    time = f"about {exercise.minutes} minutes"
     if exercise.is_kernel:
         language = "cuda"
         work = [
@@ -120,7 +120,10 @@ def notebook(part: str):
     return made
 
 
-PROGRESS = "# Exercises: your progress\n\nThis is every exercise, with the minutes that it may take, in the order of the book."
+PROGRESS = (
+    "# Exercises: your progress\n\nThis is every exercise, with the minutes that it may take, in the order of the book. "
+    "[The lab](lab3.ipynb) is not in this list. The count below includes it as one more exercise."
+)
 SAVING = """\
 A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you can
 download, and `load_progress` adds such a file to what has been passed here:

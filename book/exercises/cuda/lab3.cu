@@ -100,7 +100,6 @@ __global__ void gemm_wmma_async(const half* __restrict__ A,
         wmma::load_matrix_sync(a, As[tile % 2] + WMMA_M * WMMA_K, WMMA_K);
         wmma::mma_sync(bottom, a, b, bottom);
         pipe.consumer_release();
-        __syncthreads();
     }
 #else
     // Your turn: fetch tile t + 1 into one buffer while the warps multiply tile
