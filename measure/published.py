@@ -160,14 +160,20 @@ RUNGS_OF_THE_POST = (
 )  # its kernels 1, 4 and 7, timed under its clock too
 
 
-def run(case: str | Case, A: np.ndarray, B: np.ndarray):
-    """`(C, trace)` of a case on the emulator."""
+def run(case: str | Case, A: np.ndarray, B: np.ndarray, built: Build | None = None):
+    """`(C, trace)` of a case on the emulator. built: another build of it, such as one of a changed source."""
     case = NAMED[case] if isinstance(case, str) else case
     M, N = A.shape[0], B.shape[1]
     C = np.zeros((M, N), case.types.output_dtype)
     arguments = case.arguments(A, B, C)
     trace = kernels.launch(
-        case.build(), case.entry, case.grid(M, N), case.threads, arguments, case.shared, "emulator"
+        built or case.build(),
+        case.entry,
+        case.grid(M, N),
+        case.threads,
+        arguments,
+        case.shared,
+        "emulator",
     )
     return C, trace
 
@@ -237,8 +243,8 @@ def _timed(cases: list[Case]) -> list[dict]:
         alike = [case for case in cases if case.types == types]
         sets = matrices(types, ((SIZE, SIZE),) * 3)
         built = {case.name: case.build(arch) for case in alike}
-        launches = {case.name: _launches(case, built[case.name], sets) for case in alike}
-        timed = measure(launches, samples=SAMPLES, pause_s=PAUSE_S)
+        prepared = {case.name: launches(case, built[case.name], sets) for case in alike}
+        timed = measure(prepared, samples=SAMPLES, pause_s=PAUSE_S)
         for case in alike:
             timing, report = timed[case.name], built[case.name].report
             rows.append(
@@ -255,12 +261,13 @@ def _timed(cases: list[Case]) -> list[dict]:
                     **_checked(case, built[case.name]),
                 }
             )
-        del sets, launches
+        del sets, prepared
     return rows
 
 
-def _launches(case: Case, built: Build, sets) -> list:
-    grid = case.grid(SIZE, SIZE)
+def launches(case: Case, built: Build, sets, size: int = SIZE) -> list:
+    """Launches of a case on this machine's GPU, one for each of these sets of square matrices."""
+    grid = case.grid(size, size)
     return [
         prepare_on_gpu(built, case.entry, grid, case.threads, case.arguments(*arrays), case.shared)
         for arrays in sets
@@ -279,7 +286,7 @@ def _checked(case: Case, built: Build, launches: int = 3) -> dict:
     wrong, worst, zeros = [], 0.0, []
     for _ in range(launches):
         C[...] = 0
-        _launches(case, built, [(A, B, C)])[0]()
+        launches(case, built, [(A, B, C)])[0]()
         error = abs(C.astype(cupy.float64) - exact)
         bad = ~(error <= 1e-5 * scale + rounding * abs(exact) + 1e-6)
         wrong.append(int(bad.sum()))
@@ -310,7 +317,7 @@ def _managed() -> list[dict]:
             built = case.build(arch)
             work[case.name] = (
                 case.types,
-                lambda A, B, C, c=case, b=built: _launches(c, b, [(A, B, C)])[0],
+                lambda A, B, C, c=case, b=built: launches(c, b, [(A, B, C)])[0],
             )
     for name, (types, prepare) in work.items():
         arrays = matrices(types, ((SIZE, SIZE),) * 3, sets=1)[0]

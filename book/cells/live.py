@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import figures
-import kernels
-from book.cells import variants
 from book.cells.one_setting import SHAPE, run
-from book.cells.panel import Panel
+from book.cells.panel import Panel, counts_table
+from book.cells.subjects import subject
 
 MOST_SETTINGS = 24
 # Keys belong to what has the focus: JupyterLab would take `d d` on a slider as an order to delete the cell. It asks the focused
@@ -48,22 +47,32 @@ class Live:
     """What `kernel` returns: widgets for a reader at a kernel, else the figure that needs none."""
 
     def __init__(self, rung, choices, shape, free, start, title, caption):
-        self.rung = kernels.find(rung)
+        self.subject = subject(rung)
         self.choices = {name: tuple(values) for name, values in choices.items()}
         self.shape, self.free = tuple(shape), dict(free or {})
         self.title, self.caption = title, caption
-        base = self.rung.resolve(start)
+        base = self.subject.macros(start)
         for name, values in self.choices.items():
             if base[name] not in values:
                 base[name] = values[0]
         self.base = base
         for label, old in self.free.items():
-            if old not in variants.source(self.rung.name):
-                raise ValueError(f"{label}: {self.rung.name} does not contain {old!r}")
+            if old not in self.subject.text:
+                raise ValueError(f"{label}: {self.subject.name} does not contain {old!r}")
 
     @cached_property
     def figure(self):
-        """The counts at every setting of the sliders, as a figure that moves by itself."""
+        """The counts at every setting of the sliders, as a figure that moves by itself; a table where there is no slider."""
+        M, N, K = self.shape
+        yours = ["at your settings"] * bool(self.choices) + ["with expressions of your own"] * bool(
+            self.free
+        )
+        caption = self.caption or (
+            f"Counted on the emulator for M, N, K = {M}, {N}, {K}. In JupyterLab and Colab this cell compiles and runs the "
+            f"kernel {', '.join(yours)}."
+        )
+        if not self.choices:
+            return counts_table(run(self.subject, self.base, self.shape), self.title, caption)
         settings = list(itertools.product(*self.choices.values()))
         if len(settings) > MOST_SETTINGS:
             raise ValueError(
@@ -72,18 +81,14 @@ class Live:
         counts, blocks = {}, {}
         for values in settings:
             done = run(
-                self.rung.name,
+                self.subject,
                 self.base | dict(zip(self.choices, values, strict=True)),
                 self.shape,
             )
             counts[values], blocks[values] = done.problem or done.rows, done.block
         start = tuple(self.base[name] for name in self.choices)
-        M, N, K = self.shape
         return figures.SettingsExplorer(
-            self.choices, counts, start, name=self.rung.name, title=self.title,
-            caption=self.caption or f"Counted on the emulator for M, N, K = {M}, {N}, {K}. In JupyterLab and Colab this cell "
-            "compiles and runs the kernel at your settings, with expressions of your own.",
-            blocks=blocks,
+            self.choices, counts, start, name=self.subject.name, title=self.title, caption=caption, blocks=blocks,
         )  # fmt: skip
 
     def _ipython_display_(self) -> None:
@@ -107,12 +112,13 @@ def kernel(
     title: str = "",
     caption: str = "",
 ) -> Live:
-    """A rung whose macros, and a few of whose words, the reader changes.
+    """A rung, or a kernel of `measure.published`, whose macros, and a few of whose words, the reader changes.
 
-    choices: {macro: values}; by default those of the rung's search space, of which a page takes at most 24 settings.
+    choices: {macro: values}; by default those of the rung's search space, of which a page takes at most 24 settings; {} for
+    no slider.
     shape: M, N and K of the run. free: {label: words of the source} that the reader may replace, such as an index expression.
     start: macros other than the row's. ValueError for words that the source does not contain.
     """
     if choices is None:
-        choices = kernels.find(rung).space
+        choices = subject(rung).space
     return Live(rung, choices, shape, free, start, title, caption)

@@ -1,4 +1,4 @@
-"""One run of a rung on the emulator, at a setting or with words that a reader chose: what it gave, or why it gave nothing."""
+"""One run of a kernel on the emulator, at a setting or with words that a reader chose: what it gave, or why it gave nothing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
-import kernels
-from book.cells import memory, variants
+from book.cells import memory
+from book.cells.subjects import OfOthers, OfTheLadder, Run, subject
+from figures.drawing import plural
 from kernels.errors import BuildError
-from kernels.gemm import arch_on_emulator, gemm
 
 SHAPE = (128, 128, 32)  # a few steps along K are enough to see what one asks
 # Instructions whose addresses no lane has: how an opcode begins -> what it is called here.
@@ -72,50 +70,37 @@ class Outcome:
     def verdict(self) -> str:
         if self.problem:
             return self.problem
-        hazards = len(self.trace.hazards or ())
+        count = len(self.trace.hazards or ())
+        found = f", and {plural(count, 'hazard')} {'was' if count == 1 else 'were'} found"
         said = "The product is right" if self.right else f"The product is wrong: {self.wrong}"
-        return said + (f", and {hazards} hazards were found." if hazards else ".")
+        return said + (found if count else "") + "."
 
 
 def run(
-    rung: str,
+    kernel: str | OfTheLadder | OfOthers,
     macros: Mapping[str, int],
     shape: Sequence[int] = SHAPE,
     changes: Sequence[tuple[str, str]] = (),
 ) -> Outcome:
-    """One run on the emulator, of the rung or of its source with `changes`; never raises for what a reader may choose."""
-    M, N, K = shape
-    rung = kernels.find(rung)
+    """One run on the emulator, of the kernel or of its source with `changes`; never raises for what a reader may choose."""
+    kernel = subject(kernel) if isinstance(kernel, str) else kernel
     started = time.perf_counter()
-    types = rung.types(macros)
-    A, B = kernels.random_inputs(types, M, N, K)[:2]
-    text = rung.path.read_text(encoding="utf-8")
     try:
-        built = None
-        if changes:
-            text = variants.source(rung.name, *changes)
-            built = variants.build(
-                rung.name, f"{rung.name}_yours", *changes,
-                arch=rung.target(str(arch_on_emulator(rung))), macros=macros,
-            )  # fmt: skip
-        done = gemm(rung.name, A, B, macros=dict(macros), machine="emulator", built=built)
+        done = kernel.run(macros, shape, changes)
     except BuildError as refused:
         asserted = re.search(r'static assertion failed with "(.*?)"', str(refused))
         why = f"the kernel asks that {asserted[1]}" if asserted else str(refused)
         return Outcome(macros, problem=f"It does not compile: {why}")
     except Exception as refused:  # a setting that is refused, or a kernel that faults
         return Outcome(macros, problem=f"{type(refused).__name__}: {refused}")
-    found = kernels.accuracy(done.C, A, B, np.zeros_like(done.C), 1.0, 0.0, types)
-    seconds = time.perf_counter() - started
-    return Outcome(macros, seconds, found.ok, str(found), done.trace, text, block=taken(done.plan))
+    seconds, found = time.perf_counter() - started, done.accuracy
+    text = kernel.listing(changes)
+    return Outcome(macros, seconds, found.ok, str(found), done.trace, text, block=taken(done))
 
 
-def taken(how) -> str:
-    """What a block of a plan takes of a multiprocessor, in words."""
-    threads = int(np.prod(how.block))
-    shared = how.shared_bytes + how.build.report.shared_bytes
-    registers = how.build.report.registers
+def taken(done: Run) -> str:
+    """What a block takes of a multiprocessor, in words."""
     return (
-        f"A block of {threads} threads takes {shared:,} bytes of shared memory"
-        f" and {registers} registers per thread."
+        f"A block of {done.threads} threads takes {done.shared_bytes:,} bytes of shared memory"
+        f" and {done.registers} registers per thread."
     )

@@ -8,11 +8,10 @@ import threading
 import time
 
 import figures
-from book.cells import memory, variants
+from book.cells import memory
 from book.cells.one_setting import Outcome, run
-from kernels.gemm import plan
 from kernels.machine import gpu
-from measure.timing import cublas_launches, matrices, measure, rung_launches
+from measure.timing import measure
 
 TIMED = (1024, 2048, 4096)
 PATIENCE_S = 0.5  # a run that takes longer shows its progress
@@ -44,7 +43,11 @@ class Panel:
             name: slider(values, live.base[name], name) for name, values in live.choices.items()
         }
         M, N, _ = live.shape
-        self.size = slider(sorted({64, M, 128, 256}), M, "M = N" if M == N else "M")
+        self.size = slider(
+            sorted({M, 2 * M, 4 * M} if M < 64 else {64, M, 128, 256}),
+            M,
+            "M = N" if M == N else "M",
+        )
         self.boxes = {}
         for label, old in live.free.items():
             box = widgets.Text(
@@ -78,7 +81,7 @@ class Panel:
         source.set_title(0, "The source, and what each line cost")
         self.box = widgets.VBox(
             [
-                widgets.HTML(f"<b>{html.escape(live.title or live.rung.name)}</b>"),
+                widgets.HTML(f"<b>{html.escape(live.title or live.subject.name)}</b>"),
                 widgets.HBox([*self.sliders.values(), self.size], layout={"flex_flow": "row wrap"}),
                 *self.boxes.values(),
                 widgets.HBox(buttons, layout={"flex_flow": "row wrap"}),
@@ -146,25 +149,14 @@ class Panel:
     def count(self) -> None:
         M, (least, N, K) = self.size.value, self.live.shape
         shape = (M, M if least == N else N, K)
-        done = run(self.live.rung.name, self.macros(), shape, self.changes())
+        done = run(self.live.subject, self.macros(), shape, self.changes())
         self.show(done)
 
     def take_time(self) -> None:
         """The setting against cuBLAS on the GPU."""
-        size, rung = self.timed_at.value, self.live.rung
-        macros, changes = self.macros(), self.changes()
+        size = self.timed_at.value
         try:
-            built = None
-            if changes:
-                built = variants.build(
-                    rung.name, f"{rung.name}_yours", *changes, arch=None, macros=macros
-                )
-            how = plan(rung, size, size, size, macros, built=built)
-            sets = matrices(how.types, how.shapes())
-            against = {"this setting": rung_launches(how, sets)}
-            if how.padded == how.size:
-                against["cuBLAS"] = cublas_launches(sets, how.types, rung.a_major, rung.b_major)
-            found = measure(against)
+            found = measure(self.live.subject.launches(self.macros(), size, self.changes()))
         except Exception as refused:  # the reader's kernel may do anything
             self.state.value = _problem(f"{type(refused).__name__}: {refused}")
             return
@@ -202,26 +194,8 @@ class Panel:
         self.look()
 
     def table(self, done: Outcome):
-        before = {row[0]: row for row in self.first.rows}
-        rows = []
-        for name, requests, sectors, wavefronts, ideal in done.rows:
-            unit = 2 if sectors else 3
-            then = before[name][unit] if name in before else None
-            rows.append(
-                [name, requests, sectors or "", wavefronts or "", (wavefronts - ideal) or "", then]
-            )
-        return figures.table(
-            {
-                "access": "what was accessed, and how",
-                "requests": "instructions executed by a warp",
-                "sectors": "32-byte pieces of global memory",
-                "wavefronts": "passes of shared memory",
-                "conflicts": "wavefronts that bank conflicts add",
-                "at first": "sectors or wavefronts of the setting that was shown first",
-            },
-            rows,
-            title="What this setting asks of memory",
-        )
+        """The counts, beside those of the setting that was shown first."""
+        return counts_table(done, "What this setting asks of memory", first=self.first)
 
     def look(self, _=None) -> None:
         """Draws the chosen access, at the chosen step, and says what the chosen lane asks."""
@@ -241,6 +215,28 @@ class Panel:
         draw = figures.shared_banks if shared else figures.global_access
         self.picture.value = draw({name: access}).html()
         self.said.value = html.escape(_lane(access, self.lane.value, shared))
+
+
+def counts_table(done: Outcome, title: str, caption: str = "", first: Outcome | None = None):
+    """What a run asked of memory, a row for each kind of access; `first`: another run, whose counts stand beside."""
+    heads = {
+        "access": "what was accessed, and how",
+        "requests": "instructions executed by a warp",
+        "sectors": "32-byte pieces of global memory",
+        "wavefronts": "passes of shared memory",
+        "conflicts": "wavefronts that bank conflicts add",
+    }
+    rows = [
+        [name, requests, sectors or "", wavefronts or "", (wavefronts - ideal) or ""]
+        for name, requests, sectors, wavefronts, ideal in done.rows
+    ]
+    if first is not None:
+        heads["at first"] = "sectors or wavefronts of the setting that was shown first"
+        before = {row[0]: row for row in first.rows}
+        for row in rows:
+            unit = 2 if row[2] else 3
+            row.append(before[row[0]][unit] if row[0] in before else None)
+    return figures.table(heads, rows, title=title, caption=caption)
 
 
 def _lane(access, lane: int, shared: bool) -> str:

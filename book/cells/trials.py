@@ -86,9 +86,9 @@ def promotion() -> None:
         {
             "": "",
             "4096": "TFLOP/s at 4096 x 4096 x 4096, e4m3 in and bfloat16 out",
-            "of the library": "share of cuBLASLt without fast accumulation, at 4096",
+            "of the library": "share of cuBLASLt without fast accumulation in the same run, at 4096",
             "8192": "TFLOP/s at 8192 x 8192 x 8192",
-            "of the library ": "share of cuBLASLt without fast accumulation, at 8192",
+            "of the library ": "share of cuBLASLt without fast accumulation in the same run, at 8192",
         },
         rows,
         caption=label(),

@@ -50,8 +50,8 @@ EXERCISES = (
             "Two outputs with neighbouring `col` are neighbours in memory. So `col` must come from `threadIdx.x`.",
         ),
         "Now `col` counts along the warp. A warp reads 32 neighbouring floats at `B[k * N + col]`, which are 128 bytes or four "
-        "sectors. At `A[row * K + k]` all its lanes read the same address, which takes one sector. (The check's picture, for "
-        "the kernel as given, shows the read of A beside 32 neighbouring floats, which take four.) The number of "
+        "sectors. At `A[row * K + k]` all its lanes read the same address, which takes one sector. (The check's picture names "
+        "four as the goal for A, because it always compares with 32 neighbouring floats.) The number of "
         "instructions has not changed.",
         cases=products(SIZES, (32, 32), (32, 32)),
         goals=(Goal("global_sectors", 31_500, "M=64, N=96, K=32"),),
@@ -127,9 +127,8 @@ EXERCISES = (
     Exercise(
         "coarsen", MORE_WORK, "Four outputs per thread: beat a rung's wavefronts", 30,
         "Each thread of this kernel has four outputs in one column of C, and computes only one of them. Compute all four, so "
-        "that each value of `Bs` is read once and used four times. For comparison: on the emulator, which executes PTX, the "
-        "`tiled` rung of the ladder, with one output per thread, spends 16,896 wavefronts of shared memory on the same product "
-        "at 64 x 64 x 64.",
+        "that each value of `Bs` is read once and used four times. For comparison: the `tiled` rung of the ladder has one "
+        "output per thread. On the emulator it spends 16,896 wavefronts of shared memory on the same product at 64 x 64 x 64.",
         (
             "The outputs are rows `ty`, `ty + 8`, `ty + 16` and `ty + 24` of the tile: one `Bs[k][tx]` serves all four.",
             "Loop over k outside and over the four outputs inside. `sum[i]` adds `As[ty + 8 * i][k] * Bs[k][tx]`.",
@@ -193,8 +192,8 @@ EXERCISES = (
         ),
         "The address of an access must be a multiple of its width. With `N = 301`, row 1 begins at byte 1204, which is no "
         "multiple of 16, and a float4 there faults. Where every row is aligned, each lane moves 16 bytes per request. This takes "
-        "a quarter of the requests at N = 512. At N = 300 it takes 18 instead of 60, because the last request of each row is "
-        "only partly used.",
+        "a quarter of the requests at N = 512. At N = 300 it takes 18 instead of 60, which is more than a quarter: a row fills "
+        "two requests of 128 floats, and needs a third for its last 44.",
         cases=lambda rng: last_drawn(launches.scale_rows(rng)),
         goals=(Goal("global_requests", 32, "M=4, N=512"), Goal("global_requests", 18, "M=3, N=300")),
         suspects={
@@ -523,7 +522,8 @@ EXERCISES = (
     ),
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
-        "The GPU starts blocks in the order of their index, and many run at once. If these visit C's tiles in bands, each of "
+        "A GPU usually starts blocks in the order of their index, and many run at once. If these visit C's tiles in bands, "
+        "each of "
         "`GROUP` rows of tiles, they share rows of A and columns of B, which then stay in L2. Within a band the blocks go down "
         "the first column of tiles, then down the next. Give each block its tile.",
         (
@@ -546,14 +546,15 @@ EXERCISES = (
     ),
     Exercise(
         "beat_the_clock", EVERYTHING, "Beat a rung's time", 60,
-        "A block of 256 threads computes a 64 x 64 tile of C, sixteen outputs per thread. The inner product is missing. On a "
+        "A block of 256 threads computes a 64 x 64 tile of C, sixteen outputs per thread. The inner loop is missing. On a "
         "GPU, be faster than the rung `coarsened_1d` at 2048 cubed; what else you change is up to you.",
         (
             "Four rows of A and four columns of B, from shared memory into registers, give sixteen products.",
             "`As` is stored transposed, so that both are one float4: 8 values read, 16 multiply-adds done.",
         ),
-        "Per step of k a thread reads two float4s and does sixteen multiply-adds: one operation for each byte, four times "
-        "as many as with one output per thread. Wider tiles go further; the ladder's rungs show where that ends.",
+        "Per step of k a thread reads two float4s, which are 32 bytes, and does sixteen multiply-adds, which are 32 "
+        "operations. That is one operation per byte, four times as many as with one output per thread. Wider tiles go "
+        "further; the ladder's rungs show where that ends.",
         cases=products(
             ((64, 64, 64), (128, 192, 64), (64, 128, 192)), (64, 64), (256,), drawn=((1, 2), (1, 3), (1, 4)), step=64,
         ),
@@ -653,7 +654,7 @@ EXERCISES = (
             "`(a + a_low) * (b + b_low)` has four terms. How large is each of them, compared with `a * b`?",
             "`a * b_low` and `a_low * b` are about 2,000 times smaller than `a * b`, and matter. `a_low * b_low` is another "
             "2,000 "
-            "times smaller, and is below 20 bits.",
+            "times smaller, and lies below the 20th bit.",
         ),
         "Three products give nearly the accuracy of floats at a third of the speed of TF32. The small terms go first, so that "
         "in the first step along K they are added to each other while the sum is small. In later steps the sum is large "
@@ -850,8 +851,8 @@ EXERCISES = (
         "balance_roles", HOPPER, "Balance the registers of two roles", 15,
         "A block has one warpgroup that loads and `consumers` warpgroups that multiply. At launch every thread was given "
         "`launched` registers. By `setmaxnreg` the producer shrinks to as few as its code needs (`producer`), and each "
-        "consumer then grows to as many as are left for it. The numbers are multiples of 8, and 24 is the least. (`share` need "
-        "not test for the most, 256, which is not reached here.) Write `share`, "
+        "consumer then grows to as many as are left for it. The numbers are multiples of 8. "
+        "The least is 24, and the most, 256, is not reached here. Write `share`, "
         "which returns both: the registers of a thread of the producer, and those of a thread of a consumer.",
         (
             "All warpgroups have 128 threads, so count registers per thread. Four warpgroups with 128 registers per "
