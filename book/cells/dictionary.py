@@ -10,7 +10,8 @@ def words():
     """The verbs of CuTe and MoYe."""
     return figures.table(
         {
-            "CuTe": "the C++ name; Python has the same, but `make_tiled_copy_tv` and `retile`",
+            "CuTe": "the C++ name; Python has `make_tiled_copy_tv`, `make_fragment_A`, `retile`, "
+            "`make_composed_layout` and `cp_async_wait_group` instead, and other names for atoms",
             "MoYe": "the Julia name",
             "means": "what it is, as a layout",
             "in our kernels": "where the same thing stands in CUDA",

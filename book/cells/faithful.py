@@ -43,7 +43,7 @@ def shapes():
             if has == kind
             for accumulator in accumulators
         )
-        words = "s8, u8" if kind == "s8" else kind
+        words = {"s8": "s8, u8", "s4": "s4, u4", "e4m3": "e4m3, e5m2"}.get(kind, kind)
         rows.append([words, ", ".join(sums), cells[0] or "-", cells[1] or "-"])
     return grid(["A and B", "sums", *kinds], rows)
 

@@ -52,7 +52,7 @@ REASONS = {
     "not_selected": (
         "not selected",
         "its turn: it is ready, but the scheduler starts another warp's instruction",
-        "in such a clock several warps are ready, and one slot serves one of them; with few empty slots, a good sign",
+        "several warps are ready in the same clock: a good sign if few issue slots are empty",
     ),
     "wait": (
         "wait",

@@ -91,7 +91,7 @@ def show_tiles(*tiles: tuple[int, int]) -> None:
             "warps per SM": "",
         },
         rows,
-        "Larger thread tiles need more registers, so fewer warps fit, or no more",
+        "Larger thread tiles need more registers, so fewer warps fit, or as many as before",
         "coarsened_2d for sm_90, with a block tile of {BM} x {BN} x {BK}.".format(**setting),
     )
 

@@ -40,7 +40,7 @@ const explorer = {
       body += svg.text(
         left + wide + 10,
         y + 13,
-        `${count(total)} ${unit === 2 ? "sectors" : "wavefronts"}, ${each} each`,
+        `${plural(total, unit === 2 ? "sector" : "wavefront")}, ${each} each`,
         {
           anchor: "start",
           size: 12.5,

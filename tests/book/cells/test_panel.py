@@ -37,6 +37,24 @@ def test_the_widgets_run_the_kernel():
     assert panel.counts.value == first
 
 
+def test_the_widgets_run_a_kernel_of_others():
+    pytest.importorskip("ipywidgets")
+    asked = {"shape": (32, 32, 64), "start": {"TILES": 1}, "free": {"its column": "thread % 8 * 4"}}
+    panel = Panel(live.kernel("all copy, 4 bytes", {"ALIGN": (4, 16)}, **asked))
+    done(panel)
+    assert "The product is right" in panel.state.value
+    requests = dict(row[:2] for row in panel.outcome.rows)["cp.async reads"]
+    panel.sliders["ALIGN"].value = 16
+    done(panel)
+    assert dict(row[:2] for row in panel.outcome.rows)["cp.async reads"] * 4 == requests
+    panel.boxes["its column"].value = "thread % 4 * 4"
+    done(panel)
+    assert "The product is wrong" in panel.state.value
+    panel.size.value = 64
+    done(panel)
+    assert panel.outcome.trace.grid[:2] == (2, 2)
+
+
 def test_a_long_run_is_stopped():
     def for_ever():
         while True:
