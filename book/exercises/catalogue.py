@@ -478,8 +478,9 @@ EXERCISES = (
     ),
     Exercise(
         "fuse_gelu", EVERYTHING, "A fused bias and GELU", 20,
-        "A layer of a language model computes `gelu(A @ B + bias)`. The sums are in registers. Finish the layer there: one "
-        "load of the bias, one store of C, and no other traffic.",
+        "A layer of a language model computes `gelu(A @ B + bias)`. The bias is one number per column, and `gelu` is a function "
+        "of one number, which the kernel below defines. The sums are in registers. Finish the layer there: one load of the bias, "
+        "one store of C, and no other traffic.",
         (
             "The bias belongs to the *column*: thread columns `col` to `col + 3` need `bias[col]` to `bias[col + 3]`.",
             "`col` and N are multiples of 4, so the four numbers of the bias are a float4, and so are the four of C.",
@@ -569,7 +570,8 @@ EXERCISES = (
         "Each warp has 32 values, one per lane. A shuffle gives a lane the value that another lane of its warp holds in a "
         "register. Add the values with `__shfl_down_sync`, in five steps, so that lane 0 has the sum.",
         (
-            "`__shfl_down_sync(0xffffffff, sum, 16)` gives lane l the value that lane l + 16 has. Then 16 sums are left.",
+            "`__shfl_down_sync(0xffffffff, sum, 16)` gives lane l the value that lane l + 16 has. Then 16 sums are left. The "
+            "mask 0xffffffff has a bit for each of the 32 lanes, and says that all of them take part.",
             "Halve the distance in each step: 16, 8, 4, 2, 1. All 32 lanes must make each call.",
         ),
         "After the step over a distance of 16, lanes 0 to 15 hold sums of two; after 8, lanes 0 to 7 sums of four; after 1, lane "

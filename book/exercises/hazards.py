@@ -189,7 +189,7 @@ def _waits(trace, source: str) -> list[str]:
             f"Nothing in this launch waits for its copies, or commits them: {commit} has to follow the copies, and {wait} that."
         ]
     if not waits:
-        return [f"Nothing in this launch waits for its copies: {wait} does."]
+        return [f"Nothing in this launch waits for its copies: {wait} is missing."]
     groups = [row for row in waits if "wait_group" in row.opcode]
     if not commits and len(groups) == len(waits):
         return [

@@ -1,5 +1,5 @@
 // Reverse the n floats of x in place: blocks of 128 threads, a thread for each
-// element. It has a race.
+// element.
 extern "C" __global__ void find_race(float* x, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
 #ifdef SOLUTION
@@ -9,7 +9,7 @@ extern "C" __global__ void find_race(float* x, int n) {
         x[i] = other;
     }
 #else
-    // Your turn: who else touches x[i] and x[n - 1 - i]?
+    // Your turn: it has a race. Who else touches x[i] and x[n - 1 - i]?
     if (i < n) {
         const float other = x[n - 1 - i];
         x[i] = other;

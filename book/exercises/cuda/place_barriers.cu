@@ -1,5 +1,5 @@
-// C = A @ B through 16 x 16 tiles in shared memory. Everything is here except
-// the two barriers.
+// C = A @ B through 16 x 16 tiles in shared memory: 16 x 16 threads, one output
+// each.
 extern "C" __global__ void place_barriers(const float* A, const float* B,
                                           float* C, int M, int N, int K) {
     __shared__ float As[16][16], Bs[16][16];
@@ -15,8 +15,8 @@ extern "C" __global__ void place_barriers(const float* A, const float* B,
         __syncthreads();  // everyone has read them: overwrite them
     }
 #else
-    // Your turn: place two __syncthreads() in this loop. Which two lines must
-    // not run at the same time?
+    // Your turn: place two __syncthreads() in this loop; nothing else is
+    // missing. Which two lines must not run at the same time?
     for (int tile = 0; tile < K; tile += 16) {
         As[ty][tx] = row < M && tile + tx < K ? A[row * K + tile + tx] : 0.0f;
         Bs[ty][tx] = tile + ty < K && col < N ? B[(tile + ty) * N + col] : 0.0f;
