@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     __syncwarp();
                     if (lane == 0) barrier_arrive(empty0 + 8 * stage);
                     next_stage();
-                    if (!last) {  // else nothing follows, and the fragments of this stage do as well
+                    if (!last) {  // else fragments of this stage are loaded again, and nobody uses them
                         barrier_wait(full0 + 8 * stage, phase);
                         here = stage0 + stage * STAGE_BYTES;
                     }

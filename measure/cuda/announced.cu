@@ -16,8 +16,12 @@ extern "C" __global__ void announced(const __grid_constant__ TensorMap map, int*
     unsigned over = 0;
     const long long begin = clock64();
     while (!over && clock64() - begin < patience)
-        asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;\n"
-                     "selp.b32 %0, 1, 0, p;\n}\n" : "=r"(over) : "r"(landed) : "memory");
+        asm volatile(
+            "{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;\n"
+            "selp.b32 %0, 1, 0, p;\n}\n"
+            : "=r"(over)
+            : "r"(landed)
+            : "memory");
     out[blockIdx.x] = over;
     const long long end = clock64();
     while (clock64() - end < patience / 10) continue;  // the copies land before the block ends
