@@ -15,8 +15,8 @@ class SettingsExplorer(Explorer):
 
     choices: {macro: values}. counts: {values, in the order of the macros: rows}, where a row is (access, requests, sectors,
     wavefronts, wavefronts without conflicts), or a sentence that says why the kernel cannot be run so. start: the values
-    shown first, against which the others are marked. blocks: a sentence for each setting, shown below the bars. ValueError
-    where a setting has no counts.
+    shown first, against which the others are marked. blocks: a sentence for each setting, shown below the bars. reports: what
+    the emulator found wrong at a setting, in a few words, shown above them. ValueError where a setting has no counts.
     """
 
     kind = "settings"
@@ -31,6 +31,7 @@ class SettingsExplorer(Explorer):
         title: str = "",
         caption: str = "",
         blocks: Mapping[tuple, str] | None = None,
+        reports: Mapping[tuple, str] | None = None,
     ):
         wanted = set(itertools.product(*choices.values()))
         if not wanted or wanted - set(counts):
@@ -50,6 +51,9 @@ class SettingsExplorer(Explorer):
             },
             "first": ",".join(map(str, start)),
             "blocks": {",".join(map(str, values)): said for values, said in (blocks or {}).items()},
+            "reports": {
+                ",".join(map(str, at)): said for at, said in (reports or {}).items() if said
+            },
         }
         setting = ", ".join(f"{m} = {v}" for m, v in zip(choices, start, strict=True))
         super().__init__(

@@ -78,7 +78,7 @@ class Live:
             raise ValueError(
                 f"{len(settings)} settings of {', '.join(self.choices)}: a page shows at most {MOST_SETTINGS}"
             )
-        counts, blocks = {}, {}
+        counts, blocks, reports = {}, {}, {}
         for values in settings:
             done = run(
                 self.subject,
@@ -86,9 +86,11 @@ class Live:
                 self.shape,
             )
             counts[values], blocks[values] = done.problem or done.rows, done.block
+            reports[values] = "" if done.problem else done.report
         start = tuple(self.base[name] for name in self.choices)
         return figures.SettingsExplorer(
-            self.choices, counts, start, name=self.subject.name, title=self.title, caption=caption, blocks=blocks,
+            self.choices, counts, start, name=self.subject.name, title=self.title, caption=caption,
+            blocks=blocks, reports=reports,
         )  # fmt: skip
 
     def _ipython_display_(self) -> None:

@@ -67,6 +67,12 @@ class Outcome:
         return [(name, *counts) for name, counts in found.items()]
 
     @property
+    def report(self) -> str:
+        """The hazards that were found, in a few words; empty where there are none."""
+        kinds = sorted({str(hazard.kind) for hazard in self.trace.hazards or ()})
+        return f"{plural(len(self.trace.hazards), 'hazard')} ({', '.join(kinds)})" if kinds else ""
+
+    @property
     def verdict(self) -> str:
         if self.problem:
             return self.problem

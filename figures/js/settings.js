@@ -47,13 +47,16 @@ const explorer = {
         },
       );
     });
-    const taken = data.blocks?.[data.choices.map(([id]) => p[id]).join(",")];
+    const at = data.choices.map(([id]) => p[id]).join(",");
+    const taken = data.blocks?.[at];
+    const reported = data.reports?.[at];
     const picture = (label) => svg.page(760, 8 + rows.length * tall, body, label, 600);
     if (m.error) return { finding: `<span class="bad">${escape(m.error)}</span>`, note: "", picture: picture(m.error) };
     const finding =
       `${plural(m.sectors, "sector")} of global memory` +
       (m.wavefronts ? `, ${plural(m.wavefronts, "wavefront")} of shared memory` : "") +
-      (m.extra ? `, <span class="bad">${count(m.extra)} of them conflicts</span>` : "");
+      (m.extra ? `, <span class="bad">${count(m.extra)} of them conflicts</span>` : "") +
+      (reported ? `; the emulator reports <span class="bad">${escape(reported)}</span>` : "");
     return {
       finding,
       note:

@@ -43,6 +43,12 @@ def test_a_kernel_of_others_moves_as_a_rung_does(monkeypatch):
         live.kernel("all copy, 4 bytes", {"ALIGN": (4,)}, start={"TILE": 1})
 
 
+def test_a_page_says_what_the_emulator_reports(monkeypatch):
+    monkeypatch.setenv("GEMM_LIVE", "0")
+    made = live.kernel("zeros, nothing after the wait", {"ZEROS": (1, 0)}, shape=(128, 128, 128))
+    assert made.figure.data["reports"] == {"1": "1 hazard (missing-wgmma-fence)"}
+
+
 def test_a_kernel_of_others_with_the_readers_words_is_judged():
     made = subject("zeros, nothing after the wait")
     macros = made.macros({})
