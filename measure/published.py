@@ -274,7 +274,7 @@ def launches(case: Case, built: Build, sets, size: int = SIZE) -> list:
     ]
 
 
-def _checked(case: Case, built: Build, launches: int = 3) -> dict:
+def _checked(case: Case, built: Build, times: int = 3) -> dict:
     """How many of C's elements are wrong, over a few launches, and the largest error over the sum of absolute products."""
     import cupy
 
@@ -284,7 +284,7 @@ def _checked(case: Case, built: Build, launches: int = 3) -> dict:
     scale = abs(wide[0]) @ abs(wide[1])
     rounding = 2.0**-11 if case.types.output == "float16" else 2.0**-24
     wrong, worst, zeros = [], 0.0, []
-    for _ in range(launches):
+    for _ in range(times):
         C[...] = 0
         launches(case, built, [(A, B, C)])[0]()
         error = abs(C.astype(cupy.float64) - exact)
