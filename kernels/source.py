@@ -31,11 +31,16 @@ def source(rung: str | Rung, part: str | None = None) -> str:
         raise ValueError(f"{rung.name}: kernels/{rung.file} is not there")
     text = rung.path.read_text(encoding="utf-8")
     if part is None:
-        return "".join(line for line in text.splitlines(True) if not MARK.match(line))
+        return unmarked(text)
     found = parts(text)
     if part not in found:
         raise ValueError(f"{rung.file} has no part {part!r}; it has {', '.join(found) or 'none'}")
     return listing(found[part])
+
+
+def unmarked(text: str) -> str:
+    """A source without the comments that mark its parts."""
+    return "".join(line for line in text.splitlines(True) if not MARK.match(line))
 
 
 def listing(text: str) -> str:

@@ -40,16 +40,8 @@ BEFORE = {
 # The rungs that were the fastest so far when they came, whatever their number format.
 PATH = (
     *("uncoalesced", "naive", "tiled", "coarsened_1d", "coarsened_2d", "vectorized", "warp_tiled"),
-    *(
-        "wmma",
-        "wmma_shared",
-        "wmma_async",
-        "mma_swizzled",
-        "mma_multistage",
-        "tma_mma",
-        "wgmma_pipelined",
-    ),
-    *("wgmma_persistent", "wgmma_fp8"),
+    *("wmma", "wmma_shared", "wmma_async", "mma_swizzled", "mma_multistage"),
+    *("tma_mma", "wgmma_pipelined", "wgmma_persistent", "wgmma_fp8"),
 )
 TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3"}
 CURVES = ("float32", "tf32", "float16")  # inputs that the data sheets give a limit for

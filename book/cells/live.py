@@ -89,7 +89,7 @@ class Live:
             reports[values] = "" if done.problem else done.report
         start = tuple(self.base[name] for name in self.choices)
         return figures.SettingsExplorer(
-            self.choices, counts, start, name=self.subject.name, title=self.title, caption=caption,
+            self.choices, counts, start, name=self.subject.words, title=self.title, caption=caption,
             blocks=blocks, reports=reports,
         )  # fmt: skip
 
@@ -119,7 +119,7 @@ def kernel(
     choices: {macro: values}; by default those of the rung's search space, of which a page takes at most 24 settings; {} for
     no slider.
     shape: M, N and K of the run. free: {label: words of the source} that the reader may replace, such as an index expression.
-    start: macros other than the row's. ValueError for words that the source does not contain.
+    start: macros other than the kernel's defaults. ValueError for words that the source does not contain.
     """
     if choices is None:
         choices = subject(rung).space

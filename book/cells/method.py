@@ -168,8 +168,8 @@ def show_settings(recording: Recording | None = None) -> None:
 
 
 WHAT = {
-    "announced": "what an mbarrier does when too few or too many bytes are announced",
     "": "times of the rungs",
+    "announced": "what an mbarrier does when too few or too many bytes are announced",
     "machine": "what the machine itself can do",
     "tune": "what the searches tried",
     "limits": "what Nsight Compute says limits a kernel",

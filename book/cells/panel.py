@@ -43,11 +43,7 @@ class Panel:
             name: slider(values, live.base[name], name) for name, values in live.choices.items()
         }
         M, N, _ = live.shape
-        self.size = slider(
-            sorted({M, 2 * M, 4 * M} if M < 64 else {64, M, 128, 256}),
-            M,
-            "M = N" if M == N else "M",
-        )
+        self.size = slider(live.subject.sizes(M), M, "M = N" if M == N else "M")
         self.boxes = {}
         for label, old in live.free.items():
             box = widgets.Text(

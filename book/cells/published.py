@@ -15,12 +15,10 @@ NOT_TIMED = "not timed"
 
 def source(case: str, part: str | None = None) -> str:
     """The case's source, or one of its marked parts, without the marks."""
-    from kernels.source import MARK, listing, parts
+    from kernels.source import listing, parts, unmarked
 
     text = published.NAMED[case].source.read_text(encoding="utf-8")
-    if part is not None:
-        return listing(parts(text)[part])
-    return "".join(line for line in text.splitlines(True) if not MARK.match(line))
+    return unmarked(text) if part is None else listing(parts(text)[part])
 
 
 def run(case: str | Case, K: int, M: int | None = None, N: int | None = None):

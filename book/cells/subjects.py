@@ -16,7 +16,7 @@ from book.cells import variants
 from kernels.accuracy import Accuracy
 from kernels.gemm import arch_on_emulator, gemm, plan
 from kernels.rung import Rung
-from kernels.source import MARK
+from kernels.source import unmarked
 from measure import published
 from measure.timing import cublas_launches, matrices, rung_launches
 
@@ -46,6 +46,11 @@ class OfTheLadder:
         return self.rung.name
 
     @property
+    def words(self) -> str:
+        """The kernel in a sentence."""
+        return self.name
+
+    @property
     def text(self) -> str:
         return variants.source(self.name)
 
@@ -56,6 +61,10 @@ class OfTheLadder:
     def macros(self, start: Mapping[str, int] | None) -> dict[str, int]:
         """All macros, defaults included. ValueError for one that the rung does not have."""
         return self.rung.resolve(start)
+
+    def sizes(self, M: int) -> list[int]:
+        """Sizes of M to choose from, where a page shows this one: the launcher pads."""
+        return sorted({64, M, 128, 256})
 
     def listing(self, changes: Changes = ()) -> str:
         """The source whose lines a trace names."""
@@ -105,9 +114,13 @@ class OfOthers:
         return self.case.name
 
     @property
+    def words(self) -> str:
+        """The kernel in a sentence."""
+        return f'the kernel "{self.name}"'
+
+    @property
     def text(self) -> str:
-        lines = self.case.source.read_text(encoding="utf-8").splitlines(True)
-        return "".join(line for line in lines if not MARK.match(line))
+        return unmarked(self._file())
 
     @property
     def space(self) -> Mapping[str, Sequence[int]]:
@@ -121,16 +134,13 @@ class OfOthers:
             raise ValueError(f"{self.name} has no macro {unknown[0]}: it has {', '.join(defaults)}")
         return defaults | given
 
+    def sizes(self, M: int) -> list[int]:
+        """Sizes of M to choose from, where a page shows this one: whole tiles."""
+        return [M, 2 * M, 4 * M]
+
     def listing(self, changes: Changes = ()) -> str:
         """The source whose lines a trace names. ValueError where it lacks what a change would replace."""
-        if not changes:
-            return self.case.source.read_text(encoding="utf-8")
-        text = self.text
-        for old, new in changes:
-            if old not in text:
-                raise ValueError(f"{self.name} does not contain {old!r}")
-            text = text.replace(old, new)
-        return text
+        return variants.changed(self.text, self.name, changes) if changes else self._file()
 
     def run(self, macros: Mapping[str, int], shape: Sequence[int], changes: Changes = ()) -> Run:
         """One run on the emulator; raises what compiling or running raises."""
@@ -154,6 +164,9 @@ class OfOthers:
             "this setting": published.launches(case, built, sets, size),
             "cuBLAS": cublas_launches(sets, case.types),
         }
+
+    def _file(self) -> str:
+        return self.case.source.read_text(encoding="utf-8")
 
     def _at(self, macros: Mapping[str, int], N: int, K: int) -> published.Case:
         """The case with these macros, and with the sizes of a product where the source has them as macros."""

@@ -1,6 +1,6 @@
 """A rung with a few words changed: what would happen if it were written otherwise?"""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import kernels
 from kernels.source import source as without_marks
@@ -11,10 +11,14 @@ def source(rung: str, *changes: tuple[str, str]) -> str:
 
     ValueError when a source does not contain what a change would replace.
     """
-    text = without_marks(rung)
+    return changed(without_marks(rung), rung, changes)
+
+
+def changed(text: str, name: str, changes: Iterable[tuple[str, str]]) -> str:
+    """This text, of the kernel of this name, with every change made. ValueError as for `source`."""
     for old, new in changes:
         if old not in text:
-            raise ValueError(f"{rung} does not contain {old!r}")
+            raise ValueError(f"{name} does not contain {old!r}")
         text = text.replace(old, new)
     return text
 

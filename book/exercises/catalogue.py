@@ -524,9 +524,8 @@ EXERCISES = (
     Exercise(
         "rasterise", EVERYTHING, "Visit the tiles in bands", 30,
         "A GPU usually starts blocks in the order of their index, and many run at once. If these visit C's tiles in bands, "
-        "each of "
-        "`GROUP` rows of tiles, they share rows of A and columns of B, which then stay in L2. Within a band the blocks go down "
-        "the first column of tiles, then down the next. Give each block its tile.",
+        "each of `GROUP` rows of tiles, they share rows of A and columns of B, which then stay in L2. Within a band the blocks "
+        "go down the first column of tiles, then down the next. Give each block its tile.",
         (
             "A band of GROUP rows has `GROUP * tiles_n` tiles. Which band is a block in, and which of the band's blocks is it?",
             "Within a band, the row of the tile changes with every block, the column when a column of the band is done. The last "

@@ -411,7 +411,10 @@ def shared_steps(built, trace) -> list[str]:
     apart = {
         0: "all four were added into the same sum as step 0",
         4: "three were added into another sum than step 0",
-    }.get(float(done.output[0, 0]) - HEAVY**2, "not two were added into another sum than step 0")
+    }.get(
+        float(done.output[0, 0]) - HEAVY**2,
+        "the number of those that were added into another sum than step 0 is not two",
+    )
     return [
         f"In a trial with four steps along K, {apart}. Each warpgroup should add up two of the four in a sum of its own, and "
         "the two sums should meet at the end."

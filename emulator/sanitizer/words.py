@@ -16,7 +16,7 @@ _TEXTS = {
     ),
     "unfinished-read": (
         "{who} writes {what} {here} while {reader} may still read it: {cure} before it is written again, "
-        "and let the writer wait for that"
+        "and the writer has to wait for that"
     ),
     "write-after-agent": (
         "{who} overwrites {what} {here} after {reader} read it, but does not wait for whoever waited for "
