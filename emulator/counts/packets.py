@@ -11,7 +11,7 @@ shuffled and masked ones included. We know of no other description of this rule.
 
 import numpy as np
 
-from emulator.counts.patterns import HASH, LANES
+from emulator.counts.patterns import HASH, LANES, tally
 
 
 def copy_packets(destinations, active, sources):
@@ -42,7 +42,7 @@ def copy_packets(destinations, active, sources):
     starts = np.flatnonzero(new)
     carried = np.bitwise_or.reduceat(half, starts)  # which chunks of its sector a packet carries
     packet = packet[:, starts]
-    sectors = np.bincount(packet[0], minlength=len(first))
+    sectors = tally(packet[0], len(first))
     wave = np.unique(np.vstack([packet[:4], carried]), axis=1)
-    wavefronts = np.bincount(wave[0], minlength=len(first))
+    wavefronts = tally(wave[0], len(first))
     return wavefronts[inverse], sectors[inverse]

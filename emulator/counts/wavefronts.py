@@ -22,7 +22,7 @@ below, with those of `sectors` and `packets`, reproduce every access measured on
 import numpy as np
 
 from emulator.counts.packets import copy_packets
-from emulator.counts.patterns import HASH, LANES, one_pattern
+from emulator.counts.patterns import HASH, LANES, one_pattern, tally
 
 # Lanes in a set, by access width in bytes; also the number of banks of that width.
 _SET_LANES = {1: 32, 2: 32, 4: 32, 8: 16, 16: 8}
@@ -125,7 +125,7 @@ def _conflicts(units, banks):
     new = np.ones((rows, lanes), bool)
     new[:, 1:] = key[:, 1:] != key[:, :-1]
     slot = (key >> 48) + np.arange(rows)[:, None] * banks
-    return np.bincount(slot[new], minlength=rows * banks).reshape(rows, banks).max(axis=1)
+    return tally(slot[new], rows * banks).reshape(rows, banks).max(axis=1)
 
 
 def _merged_neighbours(addresses, active, cost, units, mask, lanes):

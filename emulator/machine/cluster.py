@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.errors import ExecutionError
-from emulator.machine.memory import Place, misaligned, out_of_bounds
+from emulator.machine.memory import Place, as_index, misaligned, out_of_bounds
 from emulator.machine.values import Affine, Pattern
 
 RANK_BITS = 24
@@ -80,4 +80,4 @@ class ClusterShared:
             misaligned(m, offsets(address), mask, total, instruction)
         block = np.where(lanes, owners(m, address), 0)
         index = np.where(lanes, inside + block * self.rows.stride, 0) // element
-        return [Place(self.rows.buffer, 0, index, lanes)]
+        return [Place(self.rows.buffer, 0, as_index(index), lanes)]

@@ -193,8 +193,9 @@ class Named:
         each = np.where(self.lanes, each, 0)
         if self.owners is None:
             return each.sum(axis=1)
-        weights = each[self.lanes].astype(np.float64)
-        return np.bincount(self.owners[self.lanes], weights, m.B).astype(np.int64)
+        total = np.zeros(m.B, np.int64)
+        np.add.at(total, self.owners[self.lanes], each[self.lanes])
+        return total
 
 
 def named(m, ins, space: str, address, mask, afar: bool = False) -> list[Named]:

@@ -138,7 +138,7 @@ class Rows:
         if index is None:
             shift = element.bit_length() - 1
             index = pattern.remember(
-                key, ((pattern.array - pattern.lo) >> shift) + (self.row >> shift)
+                key, as_index(((pattern.array - pattern.lo) >> shift) + (self.row >> shift))
             )
         if lo % total or not aligned(pattern, total):
             misaligned(m, address, mask, total, instruction)
@@ -174,7 +174,7 @@ class Globals:
         index = pattern.facts.get(key)
         if index is None:
             index = pattern.remember(
-                key, (pattern.array - pattern.lo) >> (element.bit_length() - 1)
+                key, as_index((pattern.array - pattern.lo) >> (element.bit_length() - 1))
             )
         if lo % total or not aligned(pattern, total):
             misaligned(m, address, mask, total, instruction)
@@ -197,10 +197,15 @@ class Globals:
                 )
             if (lanes[inside] % total).any():
                 misaligned(m, address, inside, total, instruction)
-            index = np.where(inside, lanes - buffer.start, 0) // element
+            index = as_index(np.where(inside, lanes - buffer.start, 0) // element)
             found.append(Place(buffer, 0, index, inside))
             left &= ~inside
         return found
+
+
+def as_index(elements: np.ndarray) -> np.ndarray:
+    """Element numbers as `take` wants them: in 32 bits where NumPy's indices have 32 (WebAssembly)."""
+    return elements.astype(np.intp, copy=False)
 
 
 def aligned(pattern: Pattern, width: int) -> bool:

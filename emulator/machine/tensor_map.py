@@ -99,6 +99,18 @@ class TensorMap:
         return self.interface["data"][0]
 
     @property
+    def start(self) -> int:
+        """Where the machine has the array's first byte: its address; of a NumPy array, which the emulator
+        puts where it wants, at a multiple of 256, the bytes from the start of the memory that it is a part of.
+        """
+        if not isinstance(self.array, np.ndarray):
+            return self.address
+        whole = self.array
+        while isinstance(whole.base, np.ndarray):
+            whole = whole.base
+        return self.address - whole.__array_interface__["data"][0]
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Extents in elements, slowest dimension first."""
         return tuple(self.interface["shape"])
@@ -169,8 +181,8 @@ def _limits(one: TensorMap):
     )
     unit = 32 if one.interleave == 32 else 16
     yield (
-        one.address % unit == 0,
-        f"the array begins at {one.address:#x}: a multiple of {unit} bytes",
+        one.start % unit == 0,
+        f"the array begins at {one.start:#x}: a multiple of {unit} bytes",
     )
     yield (
         one.strides[-1] == one.itemsize,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.counts.patterns import tally
 from emulator.machine.mbarriers import MBarrier
 
 CHUNK = np.dtype(np.complex128)  # 16 bytes moved as one element, bits untouched
@@ -54,7 +55,7 @@ def land(m, offset: int, blocks: np.ndarray) -> bool:
         rows = load.left & (load.barrier == offset) & blocks[load.block]
         if rows.any():
             _write(m, load, rows)
-            brought += np.bincount(load.block[rows], minlength=m.B) * load.size
+            brought += tally(load.block[rows], m.B) * load.size
             load.left = load.left & ~rows
     if not brought.any():
         return False
