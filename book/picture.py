@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import figures
 from book.cells import timing
 
 PICTURE = Path(__file__).with_name("ladder.png")
@@ -15,7 +16,7 @@ def main() -> int:
     pages = getattr(drawing, "pages", None)  # of several GPUs: the one that the book's pages show
     if pages:
         drawing = next(iter(pages.values()))
-    PICTURE.write_bytes(drawing.png())
+    PICTURE.write_bytes(figures.png(drawing))
     print(PICTURE.name)
     return 0
 

@@ -2,7 +2,7 @@
 
 Every function returns something that a cell can end with. It shows itself as HTML that follows the page's light or
 dark theme, with a title that states the finding, a caption and alt text, and prints as plain text; `.facts` holds the
-numbers that it shows, `.figure` the Matplotlib figure, `.png()` a picture for a README. `title=` and `caption=` replace
+numbers that it shows, `.figure` the canvas; `png(it)` is a picture for a README. `title=` and `caption=` replace
 what it says by itself. A ValueError says what cannot be drawn.
 
 From a trace (an `access` is one of `trace.accesses(row)`, a `figures.Access`, or 32 byte addresses; a mapping of names

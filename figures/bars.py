@@ -57,7 +57,7 @@ def bars(
                 wide = max((right - left) * share / high, 1.5 if share else 0)
                 canvas.rect(at, y + 22, wide, 18, fill=color)
                 at += wide
-        return canvas.figure()
+        return canvas
 
     spoken = ", ".join(f"{label}: {plain(value)} {unit}" for label, value in values.items())
     most, least = max(values, key=values.get), min(values, key=values.get)

@@ -72,4 +72,4 @@ def _drawn(widths, totals, width: float):
                 ink = style.text_on(COLORS[field])
                 canvas.text(middle, y + tall / 2, bits, size=11, ha="center", color=ink, bold=True)
         y += tall + gap
-    return canvas.figure()
+    return canvas

@@ -111,7 +111,7 @@ def _drawn(grid, places, facts, chunks: int, width: float):
             x += room + gap
         else:
             y += HEAD + n * CELL + 12
-    return canvas.figure()
+    return canvas
 
 
 def _words(fact, rows: int, chunks: int) -> str:

@@ -126,7 +126,7 @@ def _drawn(found, shown: Sequence[int], width: float, beside: bool):
                     ink = style.text_on(color)
                     middle = (x + cell / 2, y + tall / 2)
                     canvas.text(*middle, one.row, size=10, ha="center", color=ink)
-    return canvas.figure()
+    return canvas
 
 
 def color_of(matrix: int) -> str:

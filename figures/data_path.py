@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from matplotlib.figure import Figure
-
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing
 
@@ -68,7 +66,7 @@ def receiver(row: int, column: int) -> tuple[int, int, int]:
     return 4 * (row % 8) + column % 8 // 2, row // 8 + 2 * (column // 8), column % 2
 
 
-def _drawn(width, beside, chunks, copies, stored, points, receives) -> Figure:
+def _drawn(width, beside, chunks, copies, stored, points, receives) -> Canvas:
     """Three grids, beside each other or, on a phone, one below the other."""
     head, deep = 54.0, ROWS * TALL
     spans = (0.30, 0.30, 0.34) if beside else (1.0, 1.0, 1.0)
@@ -118,7 +116,7 @@ def _drawn(width, beside, chunks, copies, stored, points, receives) -> Figure:
             y += head + deep + 30
             if index < 2:
                 canvas.arrow(width / 2, y - 26, width / 2, y - 6, size=7)
-    return canvas.figure()
+    return canvas
 
 
 def _cell(canvas, x, y, wide, lane: int | None) -> None:

@@ -1,30 +1,26 @@
 """What a figure function returns, and the canvas that it draws on.
 
-A `Drawing` holds a Matplotlib figure and shows itself as one theme-aware inline SVG with a title, a legend, a caption and
-alt text. A `Listing` is the same for what is better as HTML than as a drawing: source code. Both print as plain text that
-contains the alt text, so that a reader without graphics, and a test that compares text, get the content.
+A `Drawing` holds a `Canvas` and shows itself as one theme-aware inline SVG with a title, a legend, a caption and alt text.
+The SVG is written here, so a picture needs no library. A `Listing` is the same for what is better as HTML than as a drawing:
+source code. Both print as plain text that contains the alt text, so that a reader without graphics, and a test that compares
+text, get the content.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
-import io
-import re
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import matplotlib
-from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from figures import style
 
 __all__ = ["Drawing", "Listing"]
 
 WIDTH = 760  # CSS pixels: the text column of the book's theme
+TEXT_Z = 5  # what lies higher is drawn over the words
 
 _FRAME_CSS = (
     style.css()
@@ -103,53 +99,22 @@ class Shown:
 
 @dataclass(frozen=True, repr=False)
 class Drawing(Shown):
-    """A Matplotlib figure with a title that states its finding and an alternative text."""
+    """A picture with a title that states its finding and an alternative text."""
 
-    figure: Figure | None = None
-    narrow: Figure | None = None  # the same for a phone, where there is one
+    figure: Canvas | None = None
+    narrow: Canvas | None = None  # the same for a phone, where there is one
     min_width: int = 560  # below this many CSS pixels the figure scrolls sideways rather than becoming unreadable
 
     def svg(self) -> str:
         """The figure as a compact inline SVG whose page colours follow the page's theme."""
-        return self._svg(self.figure, self.min_width)
-
-    def _svg(self, figure: Figure, min_width: int) -> str:
-        salt = hashlib.sha256(self.alt.encode()).hexdigest()[:8]
-        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
-            buffer = io.StringIO()
-            figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-        return _tidy(buffer.getvalue(), self.alt, min_width)
+        return self.figure.svg(self.alt, self.min_width)
 
     def html(self) -> str:
         if self.narrow is None:
             return frame(self.svg(), self.title, self.alt, self.caption, self.legend)
-        body = f'<div class="gl-wide">{self.svg()}</div><div class="gl-narrow">{self._svg(self.narrow, 280)}</div>'
+        narrow = self.narrow.svg(self.alt, 280)
+        body = f'<div class="gl-wide">{self.svg()}</div><div class="gl-narrow">{narrow}</div>'
         return frame(body, self.title, self.alt, self.caption, self.legend, _NARROW_CSS)
-
-    def png(self, scale: float = 2) -> bytes:
-        """The figure with its title on a light card as PNG bytes, for a README."""
-        buffer = io.BytesIO()
-        _width, height = self.figure.get_size_inches()
-        label = self.figure.text(
-            0.02,
-            1 + 0.18 / height,
-            self.title,
-            fontsize=14,
-            color=style.INK,
-            weight="bold",
-            wrap=False,
-        )
-        self.figure.savefig(
-            buffer,
-            format="png",
-            dpi=72 * scale,
-            facecolor=style.CARD,
-            bbox_inches="tight",
-            pad_inches=0.2,
-            metadata={"Software": None},
-        )
-        label.remove()
-        return buffer.getvalue()
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,78 +132,113 @@ class Listing(Shown):
         return "\n".join(part for part in (self.title, self.text, self.caption) if part)
 
 
-def _tidy(svg: str, alt: str, min_width: int) -> str:
-    """Matplotlib's SVG without its wrapping, with page colours as CSS variables and 1 decimal of a pixel."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.S)
-    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.S)
-    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
-    svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
-    svg = re.sub(r"font-family: 'DejaVu Sans Mono'[^;\"]*", "font-family:var(--gl-mono)", svg)
-    svg = re.sub(r"font-family: 'DejaVu Sans'[^;\"]*", "", svg)
-
-    svg = re.sub(r"<[^>]*>", _tidy_tag, svg)
-    svg = re.sub(r">\s*\n\s*", ">", svg).replace("> <", "><")
-    for _ in range(4):  # groups that hold one element, nested
-        svg = re.sub(r"<g>(<(?:path|text|use)\b[^>]*(?:/>|>[^<]*</text>))</g>", r"\1", svg)
-    svg = svg.replace("<g></g>", "")
-    svg = re.sub(
-        r'(?:<text style="([^"]*)"[^>]*>[^<]*</text>)(?:<text style="\1"[^>]*>[^<]*</text>)+',
-        _share_style,
-        svg,
-    )
-    box = re.search(r'viewBox="([^"]*)"', svg).group(1)
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="{box}" role="img"'
-        f' aria-label="{html.escape(alt)}" style="min-width:{min_width}px;max-width:{1.15 * float(box.split()[2]):.0f}px;'
-        f'font-family:{html.escape(style.SANS_CSS)};--gl-mono:{html.escape(style.MONO_CSS)}">'
-    )
-    return head + svg[svg.index(">") + 1 :]
+def _n(value: float) -> str:
+    """A coordinate with one decimal, as an SVG says it: 12, 12.5."""
+    return f"{round(float(value), 1) + 0.0:g}"
 
 
-def _tidy_tag(match: re.Match) -> str:
-    tag = re.sub(r"\s+", " ", match.group())
-    tag = re.sub(
-        r"-?\d+\.\d+", lambda digits: f"{float(digits.group()):.1f}".removesuffix(".0"), tag
-    )
+def _page(color: str) -> str:
+    """A colour of the page as the variable that follows the theme; any other as it is."""
     for name, (light, _) in style.PAGE.items():
-        tag = tag.replace(light, f"var(--gl-{name},{light})")
-    tag = re.sub(r"(?<=[;:]) +|;(?= *;)", "", tag)
-    return tag.replace(' "', '"').replace('style=";', 'style="')
+        if color == light:
+            return f"var(--gl-{name},{light})"
+    return color
 
 
-def _share_style(match: re.Match) -> str:
-    """Texts of one style as one group."""
-    style_attribute = f' style="{match.group(1)}"'
-    return f"<g{style_attribute}>{match.group().replace(style_attribute, '')}</g>"
+class Shape(NamedTuple):
+    """A line through `points`, closed or not; with `radius`, a circle around the only point."""
+
+    points: tuple[tuple[float, float], ...]
+    closed: bool = False
+    radius: float = 0
+
+    def path(self) -> str:
+        """As the `d` of an SVG's path."""
+        if self.radius:
+            ((x, y),) = self.points
+            r, step = _n(self.radius), _n(2 * self.radius)
+            return f"M{_n(x - self.radius)} {_n(y)}a{r} {r} 0 1 0 {step} 0a{r} {r} 0 1 0 -{step} 0z"
+        (x, y), *rest = self.points
+        said = f"M{_n(x)} {_n(y)}" + "".join(f"L{_n(x)} {_n(y)}" for x, y in rest)
+        return f"{said}z" if self.closed else said
+
+
+class Look(NamedTuple):
+    """What shapes of one path have in common. `lw`: the line's width in pixels; `dash`: in widths of the line."""
+
+    z: float
+    fill: str
+    edge: str
+    lw: float
+    alpha: float
+    dash: tuple[float, ...] | None
+
+    def css(self) -> str:
+        said = [f"fill:{_page(self.fill)}"]
+        if self.edge != "none":
+            said.append(f"stroke:{_page(self.edge)};stroke-width:{_n(self.lw)}")
+            said.append("stroke-linejoin:round")
+            if self.dash:
+                said.append(f"stroke-dasharray:{','.join(_n(d * self.lw) for d in self.dash)}")
+        if self.alpha != 1:
+            said.append(f"opacity:{self.alpha:g}")
+        return ";".join(said)
+
+
+class Words(NamedTuple):
+    """A text; `y` is its baseline's. `rotate`: degrees, against the clock, around a point at its middle."""
+
+    x: float
+    y: float
+    words: str
+    size: float
+    color: str
+    ha: str
+    bold: bool
+    mono: bool
+    rotate: float
+
+    def css(self) -> str:
+        anchor = {"left": "start", "center": "middle", "right": "end"}[self.ha]
+        said = f"font-size:{_n(self.size)}px;text-anchor:{anchor};fill:{_page(self.color)}"
+        said += ";font-weight:700" if self.bold else ""
+        return f"{said};font-family:var(--gl-mono)" if self.mono else said
+
+    def text(self) -> str:
+        x, y, turn = self.x, self.y, ""
+        if self.rotate:
+            angle = math.radians(self.rotate)
+            down = (
+                0.27 * self.size
+            )  # from the middle of its letters to the line on which they stand
+            x, y = x + down * math.sin(angle), y + down * math.cos(angle)
+            turn = f' transform="rotate({_n(-self.rotate)} {_n(x)} {_n(y)})"'
+        return f'<text x="{_n(x)}" y="{_n(y)}"{turn}>{html.escape(self.words, quote=False)}</text>'
 
 
 class Canvas:
-    """A Matplotlib figure measured in CSS pixels, x to the right and y down, that groups equal shapes into one path.
+    """A picture measured in CSS pixels, x to the right and y down, that groups equal shapes into one path.
 
     Equal colours become one SVG path, so a grid of a thousand cells stays small.
     """
 
     def __init__(self, width: float = WIDTH, height: float = 300):
         self.width, self.height = width, height
-        self._paths: dict[tuple, list[Path]] = {}
-        self._texts: list[tuple] = []
+        self.paths: dict[Look, list[Shape]] = {}
+        self._texts: list[Words] = []
 
     def rect(self, x, y, w, h, fill="none", edge="none", lw=1.0, alpha=1.0, dash=None, z=1):
-        corners = [(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)]
-        codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
-        self._add(Path(corners, codes), fill, edge, lw, alpha, dash, z)
+        corners = ((x, y), (x + w, y), (x + w, y + h), (x, y + h))
+        self._add(Shape(corners, closed=True), fill, edge, lw, alpha, dash, z)
 
     def line(self, *points, color=style.MUTED, lw=1.0, alpha=1.0, dash=None, z=1):
-        self._add(Path(points), "none", color, lw, alpha, dash, z)
+        self._add(Shape(points), "none", color, lw, alpha, dash, z)
 
     def polygon(self, points, fill="none", edge="none", lw=1.0, alpha=1.0, z=1):
-        codes = [Path.MOVETO] + [Path.LINETO] * (len(points) - 1) + [Path.CLOSEPOLY]
-        self._add(Path([*points, points[0]], codes), fill, edge, lw, alpha, None, z)
+        self._add(Shape(tuple(points), closed=True), fill, edge, lw, alpha, None, z)
 
     def circle(self, x, y, r, fill="none", edge="none", lw=1.0, z=1):
-        self._add(Path.circle((x, y), r), fill, edge, lw, 1.0, None, z)
+        self._add(Shape(((x, y),), radius=r), fill, edge, lw, 1.0, None, z)
 
     def arrow(self, x0, y0, x1, y1, color=style.MUTED, lw=1.4, size=6, z=2):
         length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1e-9)
@@ -266,50 +266,38 @@ class Canvas:
         middle=True,
     ):
         """Text whose middle (or baseline) is at y."""
-        self._texts.append(
-            (x, y + (0.36 * size if middle else 0), str(words), size, color, ha, bold, mono, rotate)
+        base = y + (0.36 * size if middle else 0)
+        self._texts.append(Words(x, base, str(words), size, color, ha, bold, mono, rotate))
+
+    def _add(self, shape, fill, edge, lw, alpha, dash, z):
+        self.paths.setdefault(Look(z, fill, edge, lw, alpha, dash), []).append(shape)
+
+    @property
+    def texts(self) -> list[Words]:
+        """All words of the picture, those of one look side by side."""
+        return sorted(self._texts, key=lambda text: [repr(part) for part in text[3:]])
+
+    def svg(self, alt: str, min_width: int) -> str:
+        """The picture as an inline SVG; page colours are variables, which follow the page's theme."""
+        paths = [
+            (
+                look.z,
+                f'<path d="{"".join(shape.path() for shape in shapes)}" style="{look.css()}"/>',
+            )
+            for look, shapes in sorted(self.paths.items(), key=lambda path: path[0].z)
+        ]
+        words = "".join(
+            f'<g style="{css}">{"".join(text.text() for text in group)}</g>'
+            for css, group in groupby(self.texts, Words.css)
         )
-
-    def _add(self, path, fill, edge, lw, alpha, dash, z):
-        self._paths.setdefault((z, fill, edge, lw, alpha, dash), []).append(path)
-
-    def figure(self) -> Figure:
-        figure = Figure(figsize=(self.width / 72, self.height / 72), dpi=72)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        axes.set_xlim(0, self.width)
-        axes.set_ylim(self.height, 0)
-        for (z, fill, edge, lw, alpha, dash), paths in self._paths.items():
-            patch = PathPatch(
-                Path.make_compound_path(*paths),
-                facecolor=fill,
-                edgecolor=edge,
-                linewidth=lw if edge != "none" else 0,
-                alpha=None if alpha == 1 else alpha,
-                linestyle=(0, dash) if dash else "-",
-                zorder=z,
-                clip_on=False,
-                joinstyle="round",
-            )
-            axes.add_patch(patch)
-        for x, y, words, size, color, ha, bold, mono, rotate in sorted(
-            self._texts, key=lambda text: [repr(part) for part in text[3:]]
-        ):
-            axes.text(
-                x,
-                y,
-                words.replace("$", r"\$"),
-                fontsize=size,
-                color=color,
-                ha=ha,
-                va="baseline" if not rotate else "center",
-                weight="bold" if bold else "normal",
-                family=list(style.MONO if mono else style.SANS),
-                rotation=rotate,
-                rotation_mode="anchor",
-                zorder=5,
-            )
-        return figure
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(self.width)} {_n(self.height)}" role="img"'
+            f' aria-label="{html.escape(alt)}" style="min-width:{min_width}px;max-width:{1.15 * self.width:.0f}px;'
+            f'font-family:{html.escape(style.SANS_CSS)};--gl-mono:{html.escape(style.MONO_CSS)}">'
+        )
+        below = "".join(path for z, path in paths if z <= TEXT_Z)
+        above = "".join(path for z, path in paths if z > TEXT_Z)
+        return f"{head}{below}{words}{above}</svg>"
 
 
 def text_width(words: str, size: float = 12, mono: bool = False) -> float:

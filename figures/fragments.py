@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from tensor_layouts import Layout, MMAAtom, rank, size
 
 from figures import style
@@ -118,7 +116,7 @@ def fragment(
             for group in sorted({who // 8 for who in lanes})
         ),
         facts=held,
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=int(min(max(canvas.width * 0.85, 320), 580)),
     )
 
@@ -261,7 +259,7 @@ def layout_grid(
         + (" and so on." if len(values) > 6 else "."),
         caption=caption,
         facts={"cells": values},
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=int(min(canvas.width * 0.8, 600)),
     )
 
@@ -312,4 +310,4 @@ def _paint(value, paint: str, most: int) -> str:
         return style.lane_color(number % 32)
     if paint == "bank":
         return style.bank_color(number % 32)
-    return style.tint(to_hex(colormaps["viridis"](0.15 + 0.85 * number / max(most, 1))), 0.7)
+    return style.tint(style.viridis(0.15 + 0.85 * number / max(most, 1)), 0.7)

@@ -177,7 +177,7 @@ def hazard(
             "threads": tuple(thread for _, thread, _, _ in steps),
             "place": place,
         },
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=580,
     )
 

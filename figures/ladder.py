@@ -99,7 +99,7 @@ def ladder(
         ),
         legend=tuple(legend),
         facts={row["rung"]: (row["tflops"], _cublas(row)) for row in rows},
-        figure=canvas.figure(),
+        figure=canvas,
         narrow=_narrow_ladder(rows, limits, log, low, high),
         min_width=560,
     )
@@ -140,7 +140,7 @@ def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
         if rival:
             _tick(canvas, place(rival), y + 16, y + 30, ahead=row["tflops"] >= rival)
     canvas.line((left, 0), (left, bottom), color=style.MUTED, lw=1.2, z=2)
-    return canvas.figure()
+    return canvas
 
 
 def _checked(rows) -> list[dict]:

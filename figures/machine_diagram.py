@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from matplotlib.figure import Figure
-
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number
 from figures.measurements import provenance
@@ -128,7 +126,7 @@ def _size(count: float | None) -> str:
     return ""
 
 
-def _drawn(width, rows, about, schedulers, facts, sizes, per_clock) -> Figure:
+def _drawn(width, rows, about, schedulers, facts, sizes, per_clock) -> Canvas:
     """Boxes from the top down, joined by arrows; on a phone with smaller type, and the same words."""
     wide = width > 500
     size, line = (12.0, 16.0) if wide else (11.0, 14.5)
@@ -169,7 +167,7 @@ def _drawn(width, rows, about, schedulers, facts, sizes, per_clock) -> Figure:
         canvas.arrow(width / 2 + 8, y + 24, width / 2 + 8, y + 2, size=7)
         _place(canvas, place, facts, sizes, 2, y + 26, width - 6, line, size, fill)
         y += 26 + deep
-    return canvas.figure()
+    return canvas
 
 
 def _deep(known: Mapping, line: float) -> float:

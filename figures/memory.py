@@ -40,7 +40,7 @@ def global_access(accesses, width: int = 4, title: str | None = None, caption: s
         or "Top: the lanes of one warp. Bottom: the 32-byte sectors they touch, in address order, four to a 128-byte line;"
         " each sector is coloured where a lane uses it and grey where bytes are moved for nobody.",
         facts=facts,
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=590,
     )
 
@@ -189,7 +189,7 @@ def shared_banks(
         caption=caption or _bank_caption(rows, packets),
         legend=legend,
         facts=facts,
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=590,
     )
 

@@ -164,7 +164,7 @@ def pipeline_timeline(
             (style.KIND["compute"], "compute"),
         ),
         facts=facts,
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=600,
     )
 

@@ -156,7 +156,7 @@ def _roofs(points, bandwidth, peaks, kinds, bounds, width: float, bottom: float)
         canvas.text(cx, cy, name, size=11, ha="center")
         if abs(cy - y) > 16:
             canvas.line((x, y), (cx, cy + (7 if cy < y else -7)), color=style.MUTED, lw=0.8, z=1)
-    return canvas.figure()
+    return canvas
 
 
 def _free_place(x, y, wide, taken, bounds):

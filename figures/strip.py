@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from matplotlib.figure import Figure
-
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, text_width
 
@@ -57,7 +55,7 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _strip(rungs, places, kinds, width: float) -> Figure:
+def _strip(rungs, places, kinds, width: float) -> Canvas:
     """One strip: names of the marked bars above them, pushed apart so that none meets another."""
     size, tall = 12.0, 46.0
     names = list(rungs)
@@ -90,4 +88,4 @@ def _strip(rungs, places, kinds, width: float) -> Figure:
             canvas.line((x, y + 9), (x, top + tall - height - 1), color=style.MUTED, lw=1, z=2)
             canvas.text(left, y, name, size=size, mono=True, bold=True)
     canvas.line((0, top + tall), (width, top + tall), color=style.MUTED, lw=1.2, z=2)
-    return canvas.figure()
+    return canvas

@@ -171,7 +171,7 @@ def swizzle_grid(
         or "Rows and columns are rows and 16-byte chunks of the tile; the number is the banks that the chunk"
         " falls in, or the first of them. Rows that share a colour within a column take turns.",
         facts=facts,
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=int(min(canvas.width * 0.85, 590)),
     )
 

@@ -119,7 +119,7 @@ def _drawn(matrix, box, at, chunks: list[Chunk], beside: bool):
     if beside:
         y = head + max(rows, lines) * tall / 2
         canvas.arrow(room + 8, y, room + gap, y, lw=2, size=9)
-    return canvas.figure()
+    return canvas
 
 
 def _cell(canvas, x, y, wide, tall, one: Chunk) -> None:

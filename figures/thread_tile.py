@@ -70,7 +70,7 @@ def _drawn(tiles, ratios, width: float, beside: bool):
             x += wide
         else:
             y += height
-    return canvas.figure()
+    return canvas
 
 
 def _cell(canvas, x: float, y: float, side: float, color: str) -> None:

@@ -69,7 +69,7 @@ def tile_picture(
             "per_warp": counts[-1] if len(levels) == 3 else None,
             "per_block": (bm * bn) // (levels[-1][1] * levels[-1][2]),
         },
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=600 if len(levels) > 2 else 430,
     )
 

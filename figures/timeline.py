@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from matplotlib.figure import Figure
-
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number, text_width
 
@@ -101,7 +99,7 @@ def _step(span: float, most: int) -> float:
     return next(power * one for one in (1, 2, 5, 10) if power * one * most >= span)
 
 
-def _drawn(events, rows, low, high, unit, width, beside: bool) -> Figure:
+def _drawn(events, rows, low, high, unit, width, beside: bool) -> Canvas:
     """beside: the rows' names stand to the left of their bars, not above them."""
     size, tall, gap = 12.0, 22.0, 8.0
     left = max(text_width(row, size) for row in rows) + 12 if beside else 2.0
@@ -139,4 +137,4 @@ def _drawn(events, rows, low, high, unit, width, beside: bool) -> Figure:
         canvas.text(x, height + 8, words, size=11, ha=side, color=style.MUTED)
     words = f"{unit} since the beginning"
     canvas.text((left + width) / 2, height + 25, words, size=11.5, ha="center", color=style.MUTED)
-    return canvas.figure()
+    return canvas

@@ -73,7 +73,7 @@ def strips(
             (style.BLUE, "the best of its row; rings: the others"),
         ),
         facts={value: (found[-1], len(found)) for value, found in groups.items()},
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=470,
     )
 
@@ -132,7 +132,7 @@ def tile_order(
         f"The first {at_once} read {words}.",
         caption=caption,
         facts={"rows": len(used_rows), "columns": len(used_columns), "strips": strips_read},
-        figure=canvas.figure(),
+        figure=canvas,
         min_width=int(min(canvas.width * 0.8, 560)),
     )
 

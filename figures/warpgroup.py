@@ -62,4 +62,4 @@ def _drawn(columns: int, groups: int, width: float):
             said = f"warp {4 * group + warp}: 16 x {columns} sums"
             ink = style.text_on(color)
             canvas.text(left + wide / 2, at + band / 2, said, size=11.5, ha="center", color=ink)
-    return canvas.figure()
+    return canvas

@@ -88,4 +88,4 @@ def _drawn(steps, gains, unit: str, alone: bool, width: float, size: float):
             x = left + begin * scale
             canvas.line((x, y + 17), (x, y + 39), color=style.INK, lw=1.4, z=2)
         end = value
-    return canvas.figure()
+    return canvas

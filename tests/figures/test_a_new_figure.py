@@ -20,7 +20,7 @@ def squares(sides):
     for n, side in enumerate(sides):
         canvas.rect(40 * n, 0, side, side)
     words = ", ".join(map(str, sides))
-    return Drawing(f"Sides {words}", f"Squares of {words}.", "", facts=list(sides), figure=canvas.figure())
+    return Drawing(f"Sides {words}", f"Squares of {words}.", "", facts=list(sides), figure=canvas)
 '''
 
 

@@ -11,7 +11,7 @@ STEPS = {"base": 40.0, "tiles": 46.0, "buffers": 45.0, "larger": 52.0}
 
 
 def texts(figure) -> list[str]:
-    return [text.get_text() for text in figure.axes[0].texts]
+    return [text.words for text in figure.texts]
 
 
 def test_steps_begin_where_the_one_before_ended():

@@ -12,7 +12,7 @@ def test_marked_rungs_have_their_place():
     drawn = figures.ladder_strip(RUNGS, ["wmma", "naive"], {"wmma": "float16"})
     assert drawn.facts == {"here": {"naive": 1, "wmma": 3}, "of": 3}
     assert "naive (1) and wmma (3)" in drawn.alt
-    texts = [text.get_text() for text in drawn.figure.axes[0].texts]
+    texts = [text.words for text in drawn.figure.texts]
     assert sorted(texts) == ["naive", "wmma"]
     assert len(drawn.legend) == 2
 
@@ -20,8 +20,8 @@ def test_marked_rungs_have_their_place():
 def test_neighbouring_names_do_not_meet():
     rungs = {f"a_rather_long_name_{i}": 1.0 + i for i in range(20)}
     drawn = figures.ladder_strip(rungs, list(rungs)[8:12])
-    texts = drawn.figure.axes[0].texts
-    assert len({round(text.get_position()[1]) for text in texts}) == 4
+    texts = drawn.figure.texts
+    assert len({round(text.y) for text in texts}) == 4
 
 
 @pytest.mark.parametrize("here", [["lost"], []])
