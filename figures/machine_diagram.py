@@ -23,6 +23,7 @@ class Place:
     latency: str
     per_clock: str = ""
     bandwidth: str = ""
+    cache: str = ""  # the latency's name where a place is both a memory and a cache
 
 
 PLACES = (
@@ -31,6 +32,7 @@ PLACES = (
         "one per SM, for the blocks that run there",
         "shared memory",
         "shared memory",
+        cache="L1",
     ),
     Place("L2 cache", "one per GPU, between the SMs and device memory", "L2", "L2", "L2"),
     Place("device memory", "DRAM, beside the chip", "device memory", "", "device memory, read"),
@@ -104,6 +106,7 @@ def machine(
 def _known(place: Place, seen: Mapping) -> dict[str, float]:
     keys = {
         "latency": ("latency", place.latency),
+        "latency of the cache": ("latency", place.cache),
         "bytes per clock": ("bytes per clock", place.per_clock),
         "GB/s": ("bandwidth", place.bandwidth),
     }
@@ -113,6 +116,7 @@ def _known(place: Place, seen: Mapping) -> dict[str, float]:
 def _lines(known: Mapping[str, float]) -> list[str]:
     words = {
         "latency": "{} clocks until the data is there",
+        "latency of the cache": "{} where L1 answers",
         "bytes per clock": "{} bytes per clock and SM",
         "GB/s": "{} GB/s for all SMs",
     }

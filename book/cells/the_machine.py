@@ -34,9 +34,7 @@ HEADS = {
 
 
 def _rows() -> dict | None:
-    """The recorded rows, with bytes and operations per clock and SM as they follow from those per second of the
-    whole GPU and the clock; for operations in loops of 100 ms, where it hardly counts how a launch begins and ends.
-    """
+    """The recorded rows, with bytes per clock and SM as they follow from those per second of the whole GPU and the clock."""
     found = machine.recorded()
     if found is None:
         return None
@@ -47,9 +45,6 @@ def _rows() -> dict | None:
             rows["bytes per clock", name] = replace(
                 row, kind="bytes per clock", value=value, unit="bytes per clock and SM"
             )
-        if kind == "arithmetic" and name.endswith(", 100 ms"):
-            loop, value = name.removesuffix(", 100 ms"), 1e3 * row.value / sms / row.clock_ghz
-            rows["per clock", loop] = replace(row, kind="per clock", name=loop, value=value)
     return rows
 
 
