@@ -58,9 +58,10 @@ def timeline(
     last = rows[-1]
     kinds = [kind for kind in COLORS if any(event["kind"] == kind for event in events)]
     said = ", ".join(f"{row} {share:.0%}" for row, share in busy.items())
+    whole = "the time" if "time" in unit or unit == "clocks" else f"these {unit}"
     return Drawing(
         title=title or f"{last[:1].upper()}{last[1:]} works {busy[last]:.0%} of the time",
-        alt=f"A timeline of {number(high - low)} {unit}. Share of the time at work: {said}.",
+        alt=f"A timeline of {number(high - low)} {unit}. Share of {whole} at work: {said}.",
         caption=" ".join(p for p in (caption, "Numbers on the bars are stages.") if p)
         if any("stage" in event for event in events)
         else caption,
