@@ -20,7 +20,7 @@ ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 # A page is narrower than an editor, so chapters have a line length of their own.
 NOTEBOOKS := --config book/notebooks.toml book
 CUDA := $(wildcard kernels/*.cu kernels/*.cuh measure/cuda/*.cu measure/cuda/*.cuh measure/cuda/published/*.cu \
-  book/exercises/cuda/*.cu book/samples/*.cu)
+  book/exercises/*/*/*.cu book/exercises/lab3/*.cu book/samples/*.cu)
 CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
 # From npm, where Node.js is there. Pinned, so that a newer version does not find what this one did not.
 PRETTIER := npx --yes prettier@3.10.1

@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
-from .cases import unwritten
 from .exercise import Case
+from .launches import unwritten
 from .spans import indices
 from .suspects import SUSPECTS
 from .terms import of_product

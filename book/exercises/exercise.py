@@ -1,11 +1,12 @@
 """What an exercise is: plain data, in one place for the notebooks, the checker and the tests.
 
-A kernel exercise has its CUDA source in `cuda/NAME.cu`, which holds both versions: the answer between `#ifdef SOLUTION`
-and `#else`, what the reader is given between `#else` and `#endif`.
+A kernel exercise has its CUDA source in `kernel.cu` of its folder, which holds both versions: the answer between `#ifdef
+SOLUTION` and `#else`, what the reader is given between `#else` and `#endif`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,16 +116,18 @@ class Exercise:
     launch accessed that it should not; `settings` are changes of a launch that narrow a cause down
     (`settings.narrowed`). `variable` is what an answer that
     is no kernel is called in its cell. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of another generation
-    does not run it.
+    does not run it. `twin(run)` counts the answer to the question of the page (`twins.Run`), by launching the kernel, or
+    `no_kernel` says in a word by what else.
     """
 
     name: str
-    part: str
     title: str
     minutes: int
     task: str
     hints: tuple[str, str]
     explanation: str
+    part: str = ""
+    folder: Path = FOLDER
     cases: Callable[[np.random.Generator], tuple[Case, ...]] | None = None
     goals: tuple[Goal, ...] = ()
     needs: tuple[Need, ...] = ()
@@ -140,6 +143,27 @@ class Exercise:
     answer: str = ""
     variable: str = ""
     arch: str | None = None
+    twin: Callable | None = None
+    no_kernel: str = ""
+
+    @classmethod
+    def read(cls, file: str, **fields) -> Exercise:
+        """The exercise of this file's folder: its name is the folder's, its words stand in `task.md` beside it."""
+        folder = Path(file).parent
+        head, *sections = re.split(r"(?m)^## (.+)\n", (folder / "task.md").read_text("utf-8"))
+        title, minutes, task = re.fullmatch(
+            r"# (.+)\n\n(\d+) minutes\n\n(.+)", head.strip(), re.DOTALL
+        ).groups()
+        said = dict(zip(sections[::2], map(str.strip, sections[1::2]), strict=True))
+        code = {
+            name.lower(): said[name].removeprefix("```python\n").removesuffix("```")
+            for name in ("Given", "Answer")
+            if name in said
+        }
+        hints = said["Hint"], said["Second hint"]
+        return cls(
+            folder.name, title, int(minutes), task, hints, said["Explanation"], folder=folder, **code, **fields
+        )  # fmt: skip
 
     @property
     def is_kernel(self) -> bool:
@@ -149,23 +173,22 @@ class Exercise:
     @property
     def skeleton(self) -> str:
         """What the reader is given: CUDA, or the Python cell."""
-        return (
-            version(self.path.read_text(encoding="utf-8"), GIVEN) if self.is_kernel else self.given
-        )
+        return cuda(self.path, GIVEN) if self.is_kernel else self.given
 
     @property
     def solution(self) -> str:
         """One right answer, of the same kind."""
-        return (
-            version(self.path.read_text(encoding="utf-8"), ANSWER)
-            if self.is_kernel
-            else self.answer
-        )
+        return cuda(self.path, ANSWER) if self.is_kernel else self.answer
 
     @property
     def path(self) -> Path:
         """The CUDA file with both versions."""
-        return FOLDER / "cuda" / f"{self.name}.cu"
+        return self.folder / "kernel.cu"
+
+
+def cuda(path: Path, wanted: str) -> str:
+    """One version of a CUDA file that holds both, GIVEN or ANSWER."""
+    return version(path.read_text(encoding="utf-8"), wanted)
 
 
 def version(text: str, wanted: str) -> str:

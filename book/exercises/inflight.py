@@ -1,14 +1,10 @@
-"""How far ahead a kernel fetches: how many groups of asynchronous copies are on their way while it reads a tile.
-
-The emulator counts them at each read of shared memory. What some reads find is not enough, because the first turn
-may fetch ahead and no other: it has to be so at a third of the reads at least.
-"""
-
-from __future__ import annotations
+"""How far ahead a kernel fetches: how many groups of asynchronous copies are on their way while it reads a tile."""
 
 from collections import Counter
 
 _READS = ("ld", "wmma.load")
+
+
 _SHARE = 3  # the last turns of a loop have nothing more to fetch
 
 

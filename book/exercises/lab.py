@@ -23,20 +23,20 @@ from kernels.machine import choose
 from . import lab_contract
 from .addresses import shared_outputs, strides
 from .attempt import attempt, in_ample_memory, try_launch
-from .cases import ceil_div, poisoned, unwritten
 from .counts import count
 from .device_code import device_code
 from .diagnose import explained, findings
-from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, version
+from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, cuda
 from .explain import STOPPED, explain_error, explain_refusal, parameter_name
 from .hazards import explain_hazards, explain_uneven
 from .inflight import ahead
+from .launches import ceil_div, poisoned, unwritten
 from .mistake import OF_INDICES
-from .one_change import smallest_change
 from .signature import differences
-from .variants import functions
 from .verdict import RIGHT, WRONG, folded
 
+FILES = FOLDER / "lab3"
+SKELETON, SOLUTION = (cuda(FILES / "lab3.cu", which) for which in (GIVEN, ANSWER))
 LAB_SIZE, EMULATOR_SIZE = 1024, 128
 TOLERANCE = 1e-2
 SAMPLES = 20  # timed launches, of which the median counts
@@ -218,9 +218,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
                 b, entry, text = found[-1]
                 said = _undefined(done.trace, text, b.name, kernel) or said
                 if said and _is_vague(said, done.trace):
-                    said += _technique(kernel, done.trace, size) or _nearer(
-                        kernel, b, entry, text, done
-                    )
+                    said += _technique(kernel, done.trace, size) or _nearer(kernel, done)
                 if not said:
                     said, warnings = _beyond_the_output(kernel, b, entry, text, done.trace, size)
             done = replace(done, advice=tuple(said), warnings=tuple(warnings))
@@ -251,50 +249,9 @@ def _is_vague(said: Sequence[str], trace) -> bool:
     )
 
 
-def _nearer(kernel: LabKernel, built, entry, text: str, done: LabRun) -> list[str]:
-    """Whose stores meet, and the one small change that makes the kernel right."""
-    size = done.C.shape[0]
-    shared = shared_outputs(_case(*lab_inputs(size), kernel), done.trace)
-    return [*shared, *_one_change(kernel, built, entry, text)]
-
-
-def _one_change(kernel: LabKernel, built, entry, text: str) -> list[str]:
-    """One small change in this kernel after which it is right at two sizes; nothing where none is found."""
-    rng = np.random.default_rng(1)
-    M, K, N = OTHER_SIZES
-    other = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
-    tries = [
-        attempt(built, entry, case)
-        for case in (_case(*lab_inputs(64), kernel), _case(*other, kernel))
-    ]
-    wrong = sorted(tries, key=lambda one: one.right and not one.trace.hazards)
-    if wrong[0].right and not wrong[0].trace.hazards:
-        return []
-    whole = (FOLDER / "cuda" / "lab3.cu").read_text(encoding="utf-8")
-    mine, given, answer = (
-        _alone(t, kernel.name)
-        for t in (device_code(text), version(whole, GIVEN), version(whole, ANSWER))
-    )
-    said = smallest_change(
-        mine,
-        given,
-        answer,
-        kernel.name,
-        [one.case for one in wrong],
-        DEFAULT_ARCH,
-        wrong[0].output,
-    )
-    return [said[0].upper() + said[1:]] if said else []
-
-
-def _alone(text: str, name: str) -> str:
-    """The text without the other kernels; its lines stay where they are."""
-    for other in KERNELS:
-        for _, _, body in functions(text):
-            if other.name != name and f"{other.name}(" in body:
-                own = body[body.index("__global__") :]
-                text = text.replace(own, "\n" * own.count("\n"))
-    return text
+def _nearer(kernel: LabKernel, done: LabRun) -> list[str]:
+    """Whose stores meet."""
+    return shared_outputs(_case(*lab_inputs(done.C.shape[0]), kernel), done.trace)
 
 
 def _beyond_the_output(
@@ -349,10 +306,7 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
     causes = strides(case, trace, text, kernel.name) if trace is not None else []
     return [
         where,
-        *(
-            causes
-            or [*findings(case, done.output, SUSPECTS), *_one_change(kernel, built, entry, text)]
-        ),
+        *(causes or findings(case, done.output, SUSPECTS)),
     ]
 
 
@@ -362,7 +316,7 @@ def _behind_the_error(kernel: LabKernel, built, entry, text, case: Case) -> list
         return swapped
     trace = in_ample_memory(built, entry, case)
     causes = strides(case, trace, text, kernel.name) if trace is not None else []
-    return (causes or _one_change(kernel, built, entry, text)) or [
+    return causes or [
         "All sizes are multiples of the tiles, so no guard is missing. Look at the index itself (which size is the length of a "
         "row?), and at the loop that it counts: does it make a turn too many, or fetch a tile that is not there?"
     ]
@@ -389,7 +343,7 @@ def read(source: str | Path) -> tuple[str, str]:
         return source, "lab3.cu"
     path = Path(source)
     if not path.exists():
-        path = FOLDER / "cuda" / path
+        path = FILES / path
     return path.read_text(encoding="utf-8"), path.name
 
 

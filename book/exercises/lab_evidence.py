@@ -17,10 +17,11 @@ from kernels.occupancy import occupancy
 
 from .counts import count
 from .device_code import device_code
-from .exercise import FOLDER, Exercise
 from .lab import (
+    FILES,
     KERNELS,
     LAB_SIZE,
+    SOLUTION,
     LabReport,
     LabRun,
     find_entry,
@@ -28,7 +29,7 @@ from .lab import (
     run,
 )
 
-RECORDED = FOLDER / "lab3_recorded.json"
+RECORDED = FILES / "recorded.json"
 
 FRAGMENTS = """\
 #include <cuda_fp16.h>
@@ -95,20 +96,16 @@ def executed(done: LabRun, *opcodes: str) -> dict[str, int]:
 LADDER = ("lab_part_a.cu", "lab_part_b.cu")
 
 
-def _solution() -> str:
-    return Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple).solution
-
-
 def two_byte_copies() -> str:
     """The solution's part B with copies of one half each."""
     wide = "const cuda::aligned_size_t<16> bytes(16);  // 8 halves: one cp.async"
-    text = _solution().replace(wide, "const size_t bytes = sizeof(half);")
+    text = SOLUTION.replace(wide, "const size_t bytes = sizeof(half);")
     return text.replace("8 * threadIdx.x", "threadIdx.x").replace("8 * blockDim.x", "blockDim.x")
 
 
 def without_the_wait() -> str:
     """The solution's part B without its consumer_wait."""
-    return _solution().replace("        pipe.consumer_wait();\n", "")
+    return SOLUTION.replace("        pipe.consumer_wait();\n", "")
 
 
 def recorded() -> dict | None:

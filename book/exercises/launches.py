@@ -1,16 +1,144 @@
-"""The launches of the exercises on tiles, copies and layouts, what some of their mistakes give, and two extra checks."""
+"""Builds the launches that a kernel is tried on: fresh random asymmetric inputs, poisoned outputs, awkward sizes."""
 
-from __future__ import annotations
-
-import math
 from dataclasses import replace
 
 import numpy as np
 
+from book.exercises.exercise import Case, Product
 from kernels.shapes import ceil_div
 
-from .cases import poisoned, product
-from .exercise import Case
+# A quiet NaN that no arithmetic makes: an element that still holds it was never written.
+POISON_BITS = 0x7FC0DEAD
+
+
+POISON_INT = -559038737
+
+
+EPSILON = {np.dtype(np.float32): 2.0**-23, np.dtype(np.float16): 2.0**-10}
+
+
+def poisoned(shape, dtype=np.float32) -> np.ndarray:
+    """An output that nobody has written."""
+    dtype = np.dtype(dtype)
+    if dtype == np.float32:
+        return np.full(shape, POISON_BITS, np.uint32).view(np.float32)
+    if dtype == np.float16:
+        return np.full(shape, 0x7EAD, np.uint16).view(np.float16)
+    return np.full(shape, POISON_INT, dtype)
+
+
+def unwritten(array: np.ndarray) -> np.ndarray:
+    """Mask of the elements that still hold the poison."""
+    if array.dtype.kind == "f":
+        bits = np.dtype(f"u{array.dtype.itemsize}")
+        return array.view(bits) == poisoned((1,), array.dtype).view(bits)[0]
+    return array == POISON_INT
+
+
+def product(
+    rng: np.random.Generator,
+    size: tuple[int, int, int],
+    tile: tuple[int, int],
+    block: tuple[int, ...],
+    *,
+    dtype=np.float32,
+    scalars: tuple[float, float] | None = None,
+    sizes_passed: bool = True,
+) -> Case:
+    """A GEMM launch `(A, B, C[, M, N, K][, alpha, beta])`: one block per (rows, columns) `tile` of C, x along N.
+
+    `scalars` are (alpha, beta), when the kernel takes them. C is poisoned unless beta needs it.
+    """
+    M, N, K = size
+    A = rng.standard_normal((M, K)).astype(dtype)
+    B = rng.standard_normal((K, N)).astype(dtype)
+    alpha, beta = scalars or (1.0, 0.0)
+    C = rng.standard_normal((M, N)).astype(np.float32) if beta else poisoned((M, N))
+    wide = Product(A.astype(float), B.astype(float), np.where(np.isnan(C), 0, C), alpha, beta)
+    magnitude = abs(alpha) * np.abs(wide.A) @ np.abs(wide.B) + abs(beta) * np.abs(wide.old)
+    extra = [np.int32(n) for n in size] if sizes_passed else []
+    extra += [np.float32(x) for x in scalars or ()]
+    label = f"M={M}, N={N}, K={K}"
+    if scalars:
+        label += f", alpha={alpha:g}, beta={beta:g}"
+    return Case(
+        label=label,
+        args=(A, B, C, *extra),
+        output=2,
+        expected=wide.C,
+        grid=(ceil_div(N, tile[1]), ceil_div(M, tile[0])),
+        block=block,
+        tolerance=(K + 4) * EPSILON[np.dtype(np.float32)],
+        scale=magnitude,
+        product=wide,
+        special=_special(size, tile),
+    )
+
+
+def _special(size, tile) -> str:
+    """What no tile of its own size has: edges along M and N."""
+    rest = [
+        f"{name}={n} is no multiple of {t}"
+        for name, n, t in zip("MN", size, tile, strict=False)
+        if n % t
+    ]
+    return " and ".join(rest)
+
+
+FLOAT_EPSILON = 2.0**-23
+
+
+def _columns_of_tiles(x) -> np.ndarray:
+    rows, columns = (ceil_div(n, 16) for n in x.shape)
+    whole = np.pad(x, [(0, -n % 16) for n in x.shape])
+    return whole.reshape(rows, 16, columns, 16).sum((1, 2)).reshape(-1)[: len(x)]
+
+
+def _one_row(change):
+    """A suspect from what would be summed of each row of x."""
+    return lambda case: change(case.args[0].astype(float))
+
+
+ROW_SUSPECTS = {
+    "A tile of 16 columns is left out, the last one: the loop makes a turn too few": _one_row(
+        lambda x: x[:, : (x.shape[1] - 1) // 16 * 16].sum(1)
+    ),
+    "Only the first M columns are summed: M and K are the wrong way round": _one_row(
+        lambda x: x[:, : len(x)].sum(1)
+    ),
+    "What stands in the tile beyond the last column of X is not 0, and is summed too": _one_row(
+        lambda x: x.sum(1) + -x.shape[1] % 16
+    ),
+    "Only the first 16 columns are summed": _one_row(lambda x: x[:, :16].sum(1)),
+    "The last K % 16 columns are left out": _one_row(
+        lambda x: x[:, : x.shape[1] // 16 * 16].sum(1)
+    ),
+    "Only the last tile of 16 columns is summed": _one_row(
+        lambda x: x[:, (x.shape[1] - 1) // 16 * 16 :].sum(1)
+    ),
+    "The tile's two indices are the wrong way round: columns of each 16 x 16 tile are summed": _one_row(
+        lambda x: _columns_of_tiles(x)
+    ),
+    "Only the last column of each tile is there: the sum is set (`=`) where it must be added to (`+=`)": (
+        _one_row(lambda x: x[:, -1])
+    ),
+    "The first column of each tile is left out": _one_row(
+        lambda x: x[:, np.arange(x.shape[1]) % 16 > 0].sum(1)
+    ),
+    "The last column of each tile is left out": _one_row(
+        lambda x: x[:, np.arange(x.shape[1]) % 16 < 15].sum(1)
+    ),
+    "Of every 2 columns only the first is summed": _one_row(lambda x: x[:, ::2].sum(1)),
+    "The sign is wrong": _one_row(lambda x: -x.sum(1)),
+    "The first column of each tile is summed 16 times": _one_row(lambda x: 16 * x[:, ::16].sum(1)),
+    "Only the first column of each tile is summed": _one_row(lambda x: x[:, ::16].sum(1)),
+    "The first tile is summed in every turn": _one_row(
+        lambda x: x[:, :16].sum(1) * ceil_div(x.shape[1], 16)
+    ),
+    "A tile is summed twice, and the one after it not at all": _one_row(
+        lambda x: x[:, np.arange(x.shape[1]) // 32 * 32 + np.arange(x.shape[1]) % 16].sum(1)
+    ),
+}
 
 
 def last_drawn(cases) -> tuple[Case, ...]:
@@ -53,268 +181,3 @@ def mapping(
     return Case(
         label, (x, poisoned(output, dtype), *extra), 1, expected, grid, block, special=special
     )
-
-
-def scale_rows(rng):
-    alpha = np.float32(rng.uniform(1, 2))
-    return tuple(
-        mapping(
-            rng, (M, N), (M, N), lambda x: alpha * x, (1, M), (64,),
-            extra=(np.int32(M), np.int32(N), alpha), label=f"M={M}, N={N}",
-            special=f"N={N} is no multiple of 4" if N % 4 else "N ends within a step of the block" if N % 256 else "",
-        )
-        for M, N in (
-            (4, 512), (3, 300), (4, 301), (2, 130), (5, 3), tuple(map(int, rng.integers((2, 1), (7, 400)))),
-        )
-    )  # fmt: skip
-
-
-def chunks(columns):
-    """Launches for a kernel that reads a 32-row tile of halves back chunk by chunk."""
-
-    def cases(rng):
-        chunks = columns // 8
-        return tuple(
-            mapping(
-                rng, (32, columns), (chunks, 32, 8),
-                lambda x: np.ascontiguousarray(x.reshape(32, chunks, 8).swapaxes(0, 1)),
-                (1,), (32,), dtype=np.float16, label=f"one 32 x {columns} tile",
-            )
-        for _ in range(1))  # fmt: skip
-
-    return cases
-
-
-def reverse(rng):
-    return tuple(
-        mapping(
-            rng, (blocks, 512), (blocks, 512), lambda x: np.ascontiguousarray(x[:, ::-1]), (blocks,), (128,),
-            label=f"{blocks} blocks of 512",
-        )
-        for blocks in (3, int(rng.integers(4, 12)))
-    )  # fmt: skip
-
-
-def warp_meets(built, trace):
-    """Does the warp meet between its stores to shared memory and its first ldmatrix?"""
-    meets = False
-    for row in trace.instructions:
-        if row.opcode.startswith("bar"):
-            meets = True
-        elif row.shared_wavefronts and row.opcode.startswith("st"):
-            meets = False
-        elif row.opcode.startswith("ldmatrix"):
-            break
-    if meets:
-        return []
-    return [
-        "The lanes store the tiles, and ldmatrix reads what other lanes have stored, with no __syncwarp() between: only "
-        "that makes the stores of one lane visible to the others."
-    ]
-
-
-def no_spare_room(built, trace):
-    """Does the tile take no more shared memory than its elements?"""
-    room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
-    return (
-        []
-        if room <= tile
-        else [
-            f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
-        ]
-    )
-
-
-def row_sums(rng):
-    cases = []
-    tall, wide_ = (int(rng.integers(1, n)) for n in (4, 20))
-    for M, K in ((64, 16), (128, 48), (64, 176), (64, 512), (64 * tall, 16 * wide_)):
-        x = rng.standard_normal((M, K)).astype(np.float32)
-        wide = x.astype(float)
-        cases.append(
-            Case(
-                f"M={M}, K={K}", (x, poisoned((M,)), np.int32(K)), 1, wide.sum(1), (M // 64,), (64,),
-                tolerance=(K + 4) * 2.0**-23, scale=np.abs(wide).sum(1),
-                special="there are fewer tiles than stages" if K < 64 else "slots are used again",
-            )
-        )  # fmt: skip
-    return tuple(cases)
-
-
-def transposes(rng):
-    return tuple(
-        mapping(
-            rng, (M, N), (N, M), lambda x: np.ascontiguousarray(x.T), (ceil_div(N, 32), ceil_div(M, 32)), (32, 8),
-            extra=(np.int32(M), np.int32(N)), label=f"{M} x {N}",
-            special="the tiles at the edges are not whole" if M % 32 or N % 32 else "",
-        )
-        for M, N in ((32, 32), (64, 96), (33, 70), (1, 65), tuple(map(int, rng.integers(1, 130, 2))))
-    )  # fmt: skip
-
-
-def orders(rng):
-    def right(tiles_m, tiles_n, group=4):
-        visits = [
-            (m, n)
-            for top in range(0, tiles_m, group)
-            for n in range(tiles_n)
-            for m in range(top, min(top + group, tiles_m))
-        ]
-        order = np.empty((tiles_m, tiles_n), np.int32)
-        for block, place in enumerate(visits):
-            order[place] = block
-        return order
-
-    return tuple(
-        Case(
-            f"{m} x {n} tiles",
-            (poisoned((m, n), np.int32), np.int32(m), np.int32(n)),
-            0,
-            right(m, n),
-            (m * n,),
-            (32,),
-            special=f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
-            if m % 4
-            else "",
-        )
-        for m, n in (
-            (8, 6),
-            (10, 3),
-            (3, 5),
-            (1, 7),
-            (9, 1),
-            (22, 3),
-            tuple(map(int, rng.integers(1, 20, 2))),
-        )
-    )
-
-
-def epilogues(rng):
-    tried = (
-        ((32, 64, 8), (1.0, 0.0)),
-        ((33, 36, 5), (1.5, 0.0)),
-        ((40, 44, 7), (0.7, 1.6)),  # no two of a, b, a + b, a * b, a * a, b * b are equal
-        ((17, 35, 4), (-1.0, 0.25)),
-        ((1, 2, 3), (2.0, 0.0)),
-        (tuple(map(int, rng.integers(1, 70, 3))), (1.25, -0.5)),
-    )
-    made = []
-    for size, scalars in tried:
-        case = product(rng, size, (32, 32), (256,), scalars=scalars)
-        if size[1] % 4:
-            rows = f"N={size[1]} is no multiple of 4, so rows of C begin at addresses that are no multiple of 16"
-            case = replace(case, special=f"{rows}, and a thread may have fewer than four columns")
-        made.append(case)
-    return tuple(made)
-
-
-def gelu(x):
-    return 0.5 * x * (1 + np.vectorize(math.erf)(x * math.sqrt(0.5)))
-
-
-def layers(rng):
-    """Launches of gelu(A @ B + bias), N in fours."""
-    cases = []
-    drawn = (int(rng.integers(1, 40)), 4 * int(rng.integers(1, 20)), int(rng.integers(1, 40)))
-    for M, N, K in ((32, 64, 8), (33, 36, 5), (5, 100, 16), drawn):
-        A, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((M, K), (K, N)))
-        bias = rng.uniform(-2, 2, N).astype(np.float32)
-        args = (A, B, bias, poisoned((M, N)), np.int32(M), np.int32(N), np.int32(K))
-        scale = np.abs(A.astype(float)) @ np.abs(B.astype(float)) + np.abs(bias) + 1
-        cases.append(
-            Case(
-                f"M={M}, N={N}, K={K}", args, 3, gelu(A.astype(float) @ B + bias),
-                (ceil_div(N, 32), ceil_div(M, 32)), (256,), tolerance=(K + 8) * 2.0**-23, scale=scale,
-                special="" if M % 32 == N % 32 == 0 else "the tiles at the edges are not whole",
-            )
-        )  # fmt: skip
-    return tuple(cases)
-
-
-def with_bias_of_rows(c, bias):
-    """gelu of the product and four numbers of the bias that begin at the row's, where the bias has so many."""
-    row, col = np.indices(c.shape)
-    return gelu(c + bias[(row // 4 * 4 + col % 4) % len(bias)])
-
-
-def end_of_layer(end):
-    """The output if the layer ended so: a function of the product and the bias."""
-
-    def guess(case):
-        A, B, bias = (x.astype(float) for x in case.args[:3])
-        return end(A @ B, bias)
-
-    return guess
-
-
-def rows_of_order(case):
-    m, n = case.expected.shape
-    return np.arange(m * n, dtype=np.int32).reshape(m, n)
-
-
-def columns_of_order(case):
-    m, n = case.expected.shape
-    return np.arange(m * n, dtype=np.int32).reshape(n, m).T
-
-
-def one_row_of_b(row):
-    """The product if all lanes of ldmatrix.trans point at this row of B, column 0: each 8x8 matrix repeats it."""
-
-    def guess(case):
-        B = case.product.B
-        return case.product.A @ np.tile(B[row, :8], (16, 2))
-
-    return guess
-
-
-def tile_stride(operand):
-    """The product if fragments of this operand are loaded with the tile's stride, 16, from the right corners."""
-
-    def guess(case):
-        p = case.product
-        X = getattr(p, operand)
-        rows, cols = np.indices(X.shape)
-        corner = rows // 16 * 16 * X.shape[1] + cols // 16 * 16
-        read = X.ravel()[corner + rows % 16 * 16 + cols % 16]
-        return read @ p.B if operand == "A" else p.A @ read
-
-    return guess
-
-
-def turned_order(case):
-    m, n = case.expected.shape
-    return np.ascontiguousarray(case.expected.T).reshape(m, n)
-
-
-def first_tile_astray(case, out) -> str | None:
-    """The first block that visits another tile than it should."""
-    visits = {int(block): tuple(map(int, at)) for at, block in np.ndenumerate(out)}
-    for block in range(out.size):
-        right = tuple(int(i) for i in np.argwhere(case.expected == block)[0])
-        if block in visits and visits[block] != right:
-            return (
-                f"Block {block} visits tile {visits[block]} of {out.shape[0]} x {out.shape[1]}, and should visit tile {right}: "
-                "in each band, m counts up first, and then n."
-            )
-    return None
-
-
-def four_rows_in_one(case):
-    """The output of `coarsen` where a thread adds its four outputs up in the first of its sums."""
-    p = case.product
-    rows = np.pad(p.C, ((0, -len(p.C) % 32), (0, 0))).reshape(-1, 4, 8, p.C.shape[1])
-    sums = np.zeros_like(rows)
-    sums[:, 0] = rows.sum(1)
-    return sums.reshape(-1, p.C.shape[1])[: len(p.C)]
-
-
-def some_of_four(places):
-    """The scaled matrix where only some elements of each float4 are multiplied, in rows that float4s fit."""
-
-    def guess(case):
-        X, N = case.args[0], case.expected.shape[1]
-        if N % 4:
-            return case.expected.astype(X.dtype)
-        return np.where(np.isin(np.arange(N) % 4, places), case.expected, X)
-
-    return guess

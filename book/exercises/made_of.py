@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .cases import unwritten
 from .diagnose import wrong
 from .exercise import Case
 from .explain import parameter_name
+from .launches import unwritten
 from .places_in_words import element, numbers, spans
 from .trials import TrialFailed, Trials, empty_output
 

@@ -12,7 +12,6 @@ from emulator import errors
 
 from .addresses import shared_outputs, strides, untouched
 from .attempt import (
-    COUNTED_ON,
     Attempt,
     attempt,
     compile_cell,
@@ -20,7 +19,6 @@ from .attempt import (
     what_if,
 )
 from .bounds import beyond_its_end
-from .cases import unwritten
 from .diagnose import (
     NOTHING_ADDED,
     explained,
@@ -40,8 +38,8 @@ from .explain import (
     parameter_name,
 )
 from .hazards import absent_lanes, explain_absent, explain_hazards, explain_uneven, two_copies
+from .launches import unwritten
 from .made_of import made_of, of_an_input_per_line
-from .one_change import is_right, smallest_change
 from .places import declared_shared
 from .reach import beyond_rows, fixed_sizes, unused_axis
 from .settings import (
@@ -90,10 +88,7 @@ def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if isinstance(last.error, STOPPED):
         if isinstance(last.error, errors.OutOfBounds | errors.Misaligned):
             return _outside(kernel, tries, later)
-        said = _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
-        if isinstance(last.error, errors.Deadlock) and "mbarrier" in str(last.error):
-            said += tuple(_one_change(kernel, tries, later))
-        return said
+        return _with_differences(kernel, explain_error(last.error, kernel.source, kernel.file))
     if isinstance(last.error, errors.Unsupported):
         return ("the emulator cannot run it", str(last.error))
     if last.error is not None:
@@ -127,9 +122,7 @@ def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
                 lambda other: _told_of(kernel, other, last.case),
             )
             said += (told,) if told else ()
-        if last.trace.hazards[0].kind in OF_INDICES:
-            said += tuple(_one_change(kernel, tries, later))
-        elif last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
+        if last.trace.hazards[0].kind == "missing-wgmma-fence" and not last.right:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
     return _wrong(kernel, tries, later)
@@ -166,55 +159,6 @@ def _decoded_in_ample_memory(kernel: Kernel, last: Attempt) -> str | None:
     case = replace(last.case, shared_bytes=last.case.shared_bytes + MORE_SHARED_BYTES)
     one = attempt(kernel.built, kernel.name, case)
     return kernel.exercise.decode(case, one.output) if one.error is None else None
-
-
-def _at_its_goals(kernel: Kernel, case, trace) -> bool:
-    """Whether this launch does what is asked of it, and not more."""
-    exercise = kernel.exercise
-    # What Hopper's exercises inspect is launched from the build, which is another one than this trace's.
-    inspected = (
-        exercise.inspect
-        and exercise.arch is None
-        and exercise.needs
-        and case.label == exercise.needs[0].case
-    )
-    if inspected and exercise.inspect(kernel.built, trace):
-        return False
-    return all(
-        need.value(trace) >= need.least for need in exercise.needs if need.case == case.label
-    ) and all(goal.value(trace) <= goal.limit for goal in exercise.goals if goal.case == case.label)
-
-
-def _lines_of(last: Attempt, file: str) -> list[int]:
-    """The lines that an error or a hazard names."""
-    frames = []
-    if last.error is not None:
-        found = getattr(last.error, "frames", {})
-        frames = [found.get(getattr(last.error, "ptx_line", None), ())]
-    elif last.trace.hazards:
-        frames = [last.trace.hazards[0].frames, last.trace.hazards[0].other_frames]
-    return [n for one in frames for name, n in one or () if name == file]
-
-
-def _one_change(kernel: Kernel, tries: Sequence[Attempt], later) -> list[str]:
-    """A sentence on one small change of the reader's lines after which all launches are right; nothing where none is found."""
-    last = tries[-1].case
-    cases = [last, *(one.case for one in tries[:-1]), *(c for c in later if not c.drawn)]
-    exercise = kernel.exercise
-    said = smallest_change(
-        kernel.source,
-        exercise.skeleton,
-        exercise.solution,
-        kernel.name,
-        cases,
-        exercise.arch or COUNTED_ON,
-        tries[-1].output,
-        _lines_of(tries[-1], kernel.file),
-        right=lambda case, output, trace: (
-            is_right(case, output, trace) and _at_its_goals(kernel, case, trace)
-        ),
-    )
-    return [said[0].upper() + said[1:]] if said else []
 
 
 def _refused(kernel: Kernel, last: Attempt) -> tuple[str, ...]:
@@ -262,7 +206,7 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]
     if copied and isinstance(last.error, errors.OutOfBounds) and not _in_shared_memory(last):
         seen = _astray(kernel, [last.case])
         if seen and leaves_out(last.case, *_of_a_block(kernel, last.case)):
-            return (*said, *seen, *_one_change(kernel, tries, later))
+            return (*said, *seen)
         return (*said, *seen, COPIED_BEYOND)
     if causes := _reach(kernel, [last.case, *later]) or _fixed(kernel, tries):
         return (*said, *causes)
@@ -283,7 +227,6 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]
         causes = [told]
     if not causes:
         causes = [] if _in_shared_memory(last) else _astray(kernel, [last.case], copied)
-        causes += _one_change(kernel, tries, later)
         if kernel.exercise.outside and not (causes and _of_wide_only(kernel, last)):
             causes.append(kernel.exercise.outside)
     if not causes and isinstance(last.error, errors.OutOfBounds):
@@ -424,7 +367,7 @@ def _wrong(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if "the sum is right, and stored at another element" in said[-1] and (
         made := _made_of(kernel, [last])
     ):
-        return (headline, *said, *made[2:], *_one_change(kernel, tries, later))
+        return (headline, *said, *made[2:])
     if said[-1].startswith("Every element is too ") and (made := _made_of(kernel, [last])):
         return made
     if _by_chance(kernel, last, said[-1]):
@@ -433,9 +376,8 @@ def _wrong(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     if explained(said):
         if "holds what belongs" not in said[-1]:
             return (headline, *said)
-        change = _one_change(kernel, tries, later)
-        new = None if change else _new_here(tries)
-        return (headline, *said, *change, *([new] if new else []))
+        new = _new_here(tries)
+        return (headline, *said, *([new] if new else []))
     # At a small size several mistakes give the same output: a larger one may name the cause.
     for case, output in outputs:
         if more := named(case, output, suspects, outputs, fine, (last.case, last.output)):
@@ -465,15 +407,13 @@ def _wrong(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
     ):
         return beyond
     if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
-        return (*made, *_one_change(kernel, tries, later), *_not_begun(kernel, last))
+        return (*made, *_not_begun(kernel, last))
     if lost and not causes:
         return (headline, lost)
     if not causes and (counted := _counted(kernel, [last.case, *later])):
         return (headline, *said, counted)
     if not causes and unwritten(last.output).any():
         causes = _astray(kernel, [last.case])
-        causes = [*causes, *_one_change(kernel, tries, later)]
-    causes = causes or _one_change(kernel, tries, later)
     if not causes and not unwritten(last.output).any():
         stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
         if one := next(stopped, None):

@@ -15,6 +15,7 @@ from book import chapters
 
 from .catalogue import EXERCISES, PARTS
 from .exercise import FOLDER, Exercise
+from .lab import FILES, SKELETON, SOLUTION
 
 INTRODUCTIONS = {
     "Memory": "These exercises ask which thread touches which address, and who must wait for whom.",
@@ -162,13 +163,10 @@ def progress():
 
 
 def lab():
-    """The lab's notebook, from `lab_notes.md`: Markdown, with code cells between lines of four backquotes."""
+    """The lab's notebook, from `lab3/notes.md`: Markdown, with code cells between lines of four backquotes."""
     made = new_notebook()
-    lab3 = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
-    text = (FOLDER / "lab_notes.md").read_text(encoding="utf-8")
-    text = text.replace("{skeleton}", lab3.skeleton.rstrip()).replace(
-        "{solution}", lab3.solution.rstrip()
-    )
+    text = (FILES / "notes.md").read_text(encoding="utf-8")
+    text = text.replace("{skeleton}", SKELETON.rstrip()).replace("{solution}", SOLUTION.rstrip())
     for piece in re.split(r"^(````python[^`]*?\n.*?\n````)$", text, flags=re.MULTILINE | re.DOTALL):
         if code := re.fullmatch(r"````python *(\w*)\n(.*)\n````", piece, re.DOTALL):
             cell = new_code_cell(code[2])

@@ -15,9 +15,9 @@ import emulator
 import kernels
 from emulator import errors
 
-from .cases import poisoned, unwritten
 from .exercise import Case
 from .explain import STOPPED
+from .launches import poisoned, unwritten
 from .patience import time_limit
 
 SECONDS = 5.0  # of the processor, for all trials of one kernel

@@ -9,10 +9,9 @@ import pytest
 import kernels
 from book.exercises import lab, lab_evidence
 from book.exercises.device_code import device_code
-from book.exercises.exercise import FOLDER, Exercise
 from kernels.launch import launch
+from tests.book.exercises.test_exercises import edited
 
-LAB = Exercise("lab3", "", "", 0, "", ("", ""), "", cases=tuple)
 GIVEN_OUTPUT = """\
 Shared-mem GEMM (128x128)*(128x128):  not timed: on the emulator
 WMMA+smem GEMM (128x128)*(128x128):    not timed: on the emulator
@@ -35,7 +34,7 @@ Verification (WMMA+async vs shared-mem golden):
 
 
 def run(*edits, size=64):
-    text = LAB.solution
+    text = lab.SOLUTION
     for old, new in edits:
         pattern = r"\s+".join(re.escape(word) for word in old.split())
         text, times = re.subn(pattern, lambda _, new=new: new, text)
@@ -56,7 +55,7 @@ def test_inputs_are_hundredths_and_differ():
 
 
 def test_what_is_given_fails_with_the_lab_s_output():
-    report = lab.run(LAB.skeleton, machine="emulator")
+    report = lab.run(lab.SKELETON, machine="emulator")
     assert not report.passed
     assert str(report).startswith(GIVEN_OUTPUT)
 
@@ -88,7 +87,7 @@ int main(int argc, char** argv) {
     return 0;
 }
 """
-    text = host + LAB.solution + main
+    text = host + lab.SOLUTION + main
     assert device_code(text).count("\n") == text.count("\n")
     assert lab.run(text, size=64, machine="emulator").passed
 
@@ -132,7 +131,7 @@ def test_what_does_not_compile_names_its_line():
 
 def test_sizes_that_the_tiles_do_not_divide_are_refused():
     with pytest.raises(ValueError, match="multiple of 64"):
-        lab.run(LAB.solution, size=100, machine="emulator")
+        lab.run(lab.SOLUTION, size=100, machine="emulator")
 
 
 def test_every_element_of_a_fragment_is_held():
@@ -184,16 +183,16 @@ def test_the_lab_kernels_take_the_lab_launch(file, entry, rows, shared_bytes, ar
     C = np.full((M, N), np.nan, np.float32)
     sizes = [np.int32(M), np.int32(K), np.int32(N)]
     grid = ((N + 63) // 64, (M + rows - 1) // rows)
-    built = kernels.build(FOLDER / "cuda" / file, arch=arch)
+    built = kernels.build(lab.FILES / file, arch=arch)
     launch(built, entry, grid, (128,), [A, B, C, *sizes], shared_bytes, machine="emulator")
     np.testing.assert_allclose(C, A.astype(float) @ B.astype(float), atol=1e-2)
 
 
 def test_evidence_is_of_the_student_s_own_kernels(capsys):
-    lab_evidence.show_turns(LAB.skeleton)
+    lab_evidence.show_turns(lab.SKELETON)
     told = capsys.readouterr().out
     assert told.startswith("Your gemm_wmma_async multiplies nothing yet.") and "tile 2: " in told
-    serial = LAB.solution.replace(
+    serial = lab.SOLUTION.replace(
         "        if (tile + 1 < K / WMMA_K) fetch(tile + 1);\n", ""
     ).replace(
         "release();",
@@ -202,12 +201,102 @@ def test_evidence_is_of_the_student_s_own_kernels(capsys):
     lab_evidence.show_turns(serial)
     tile = capsys.readouterr().out.splitlines()[1]
     assert tile.index("multiply") < tile.index("copy into")
-    lab_evidence.show_occupancy(LAB.solution)
+    lab_evidence.show_occupancy(lab.SOLUTION)
     told = capsys.readouterr().out.splitlines()
     assert len(told) == 2 and all("limited by" in line for line in told)
-    lab_evidence.show_why(LAB.solution)
+    lab_evidence.show_why(lab.SOLUTION)
     told = capsys.readouterr().out
     copied = next(line for line in told.splitlines() if line.startswith("bytes copied"))
     assert copied.split()[-3:-1] == ["0", "0"] and copied.split()[-1] != "0"
-    lab_evidence.show_speedups(LAB.skeleton)
+    lab_evidence.show_speedups(lab.SKELETON)
     assert "No GPU here: run this cell on one" in capsys.readouterr().out
+
+
+BY_TWO_BYTES = [
+    ("const cuda::aligned_size_t<16> bytes(16);  // 8 halves: one cp.async", "const size_t bytes = sizeof(half);"),
+    ("8 * threadIdx.x", "threadIdx.x"),
+    ("8 * blockDim.x", "blockDim.x"),
+]  # fmt: skip
+
+
+WAIT = "        pipe.consumer_wait();\n"
+
+
+IN_THE_LAB = {
+    "A: the accumulator begins anywhere": (
+        [("K, float> acc;\n    wmma::fill_fragment(acc, 0.0f);", "K, float> acc;")], "gemm_wmma_smem", "never given a value",
+    ),
+    "B: the lower accumulator begins anywhere": (
+        [("    wmma::fill_fragment(bottom, 0.0f);\n", "")], "gemm_wmma_async", "never given a value",
+    ),
+    "B: copies of 2 bytes, and no wait": ([*BY_TWO_BYTES, (WAIT, "")], "gemm_wmma_async", "a race with a copy"),
+    "B: copies of 2 bytes, and no commit": (
+        [*BY_TWO_BYTES, ("        pipe.producer_commit();\n", "")], "gemm_wmma_async", "a race with a copy",
+    ),
+    "B: copies of 2 bytes, and the wait after the barrier": (
+        [*BY_TWO_BYTES, (WAIT + "        __syncthreads();\n", "        __syncthreads();\n" + WAIT)], "gemm_wmma_async", "a race",
+    ),
+    "B: nothing is fetched ahead": (
+        [("        if (tile + 1 < K / WMMA_K) fetch(tile + 1);\n", ""),
+         ("release();", "release();\n        if (tile + 1 < K / WMMA_K) fetch(tile + 1);")],
+        "gemm_wmma_async", "no copy is on its way",
+    ),
+    "A: right only where M, K and N are equal": (
+        [("B[(k + i / BLOCK_N) * N + col", "B[(k + i / BLOCK_N) * K + col")], "gemm_wmma_smem", "they are 192 elements apart (N)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", IN_THE_LAB)
+def test_in_the_lab_too(which):
+    edits, kernel, words = IN_THE_LAB[which]
+    report = lab.run(edited(lab.SOLUTION, edits), size=64, machine="emulator")
+    assert not report.passed
+    said = [line for line in report.advice if line.startswith(kernel)]
+    assert words in " ".join(said), str(report)
+    assert all(run.passed for run in report.runs if run.kernel.name != kernel)
+
+
+def test_the_lab_without_tensor_cores_or_shared_memory_fails():
+    naive = "{{ for (int i = threadIdx.x; i < 64 * {rows}; i += 128) {{ int r = blockIdx.y * {rows} + i / 64, c = blockIdx.x * 64 + i % 64; float s = 0; for (int k = 0; k < K; ++k) s += __half2float(A[r * K + k]) * __half2float(B[k * N + c]); C[r * N + c] = s; }} }}\n"
+    takes = "(const half* A, const half* B, float* C, int M, int K, int N)"
+    text = "#include <cuda_fp16.h>\n" + "".join(
+        f"__global__ void {name}{takes} {naive.format(rows=rows)}"
+        for name, rows in (("gemm_wmma_smem", 16), ("gemm_wmma_async", 32))
+    )
+    report = lab.run(text, size=64, machine="emulator")
+    for run in report.runs[1:]:
+        assert not run.passed and not run.errors
+        assert "tensor cores" in run.advice[0] and "shared memory" in run.advice[1]
+
+
+def test_copies_of_two_bytes_pass_with_a_warning():
+    report = lab.run(edited(lab.SOLUTION, BY_TWO_BYTES), size=64, machine="emulator")
+    assert report.passed
+    assert "Warning: no asynchronous copy: 2 bytes each" in str(report)
+    assert "Warning" not in str(lab.run(lab.SOLUTION, size=64, machine="emulator"))
+
+
+@pytest.mark.parametrize(
+    "kernel, right, wrong, said",
+    [
+        (
+            "gemm_wmma_smem",
+            "wmma::store_matrix_sync(C + row * N + col + warp * WMMA_N, acc",
+            "wmma::store_matrix_sync(C + row * N + col, acc",
+            ("4 stores of block (0, 0) go to one element",),
+        ),
+        (
+            "gemm_wmma_async",
+            "float* c = C + row * N + col + warp * WMMA_N;",
+            "float* c = C + row * N + col + warp * 8;",
+            ("one element of C",),
+        ),
+    ],
+)
+def test_the_labs_stores_that_meet_are_located(kernel, right, wrong, said):
+    source = edited(lab.SOLUTION, [(right, wrong)])
+    run = lab.run(source, size=64, machine="emulator").run(kernel)
+    advice = " ".join(run.advice)
+    for words in said:
+        assert words in advice

@@ -1,0 +1,109 @@
+"""A layout, composed by hand."""
+
+from numbers import Integral
+
+import numpy as np
+
+from book.exercises.exercise import Exercise
+
+
+def _offset(shape, stride, coordinate) -> int:
+    """The offset of a coordinate in a layout; a number for a nested mode counts its first part fastest."""
+    if isinstance(shape, int):
+        return coordinate * stride
+    if isinstance(coordinate, tuple):
+        return sum(map(_offset, shape, stride, coordinate))
+    total = 0
+    for part, step in zip(shape, stride, strict=True):
+        size = _size(part)
+        total += _offset(part, step, coordinate % size)
+        coordinate //= size
+    return total
+
+
+def _size(shape) -> int:
+    return shape if isinstance(shape, int) else int(np.prod([_size(part) for part in shape]))
+
+
+def _shape_of(value):
+    """The same nesting with None for each integer; False where there is anything else."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return None
+    if not isinstance(value, tuple | list):
+        return False
+    inner = tuple(_shape_of(part) for part in value)
+    return False if False in inner else inner
+
+
+def _plain(value):
+    return int(value) if isinstance(value, Integral) else tuple(_plain(part) for part in value)
+
+
+# A step in each of the three directions, and the thread and value that has made it once.
+_STEPS = (
+    ("t % 4", "four rows down", 96, (1, 0)),
+    ("t / 4", "a column to the right", 1, (4, 0)),
+    ("v", "a row down", 24, (0, 1)),
+)
+
+
+LAYOUT_SLIPS = {
+    "These strides count elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
+    "The strides of t % 4 and of t / 4 are the other way round: t % 4 goes down the rows.": ((1, 96), 24),
+    "One step of t % 4 is four rows down, not one: each thread has four rows.": ((24, 1), 24),
+    "The rows lie 24 elements apart, not 8: the tile is part of a wider matrix.": ((32, 1), 8),
+    "One step of v is a row down, not a column to the right.": ((96, 1), 1),
+    "Four rows down are 4 * 24 elements, not 4.": ((4, 1), 24),
+    "One step of t / 4 is one column, which is 1 element: rows lie next to each other, not columns.": ((96, 24), 24),
+}  # fmt: skip
+
+
+def composed_layout(answer) -> list[str]:
+    """Compare a layout ((shape), (stride)) of (t, v) with the offsets that the exercise asks for."""
+    if isinstance(answer, str):
+        return [
+            "The answer is two tuples, not a text: leave out the quotation marks and the colon."
+        ]
+    pair = isinstance(answer, tuple | list) and len(answer) == 2
+    if not pair or _shape_of(answer[0]) in (None, False) or _shape_of(answer[1]) in (None, False):
+        return [
+            "The answer is a shape and a stride, tuples of integers: ((4, 8), 4) and one number for each of these."
+        ]
+    shape, stride = map(_plain, answer)
+    if _shape_of(shape) != _shape_of(stride):
+        return [
+            "Shape and stride need the same parentheses: one stride for each number of the shape."
+        ]
+    if len(shape) != 2 or _size(shape[0]) != 32 or _size(shape[1]) != 4:
+        return [
+            "The layout takes (t, v): 32 threads and 4 values, so its two modes have sizes 32 and 4."
+        ]
+    right = {(t, v): 24 * (4 * (t % 4) + v) + t // 4 for t in range(32) for v in range(4)}
+    given = {at: _offset(shape, stride, at) for at in right}
+    if given == right:
+        return []
+    for message, slip in LAYOUT_SLIPS.items():
+        if given == {at: _offset(((4, 8), 4), slip, at) for at in right}:
+            return [message]
+    steps = [
+        f"One step of {name} is {what}: {size} elements. This layout takes {given[at]}."
+        for name, what, size, at in _STEPS
+        if given[at] != size
+    ]
+    if given[0, 0] == 0 and steps:
+        return steps
+    t, v = next(at for at in right if given[at] != right[at])
+    wrong = sum(given[at] != right[at] for at in right)
+    return [
+        f"{128 - wrong} of 128 offsets are right. Thread {t}, value {v} is row {4 * (t % 4) + v} of column {t // 4}, "
+        f"at offset {right[t, v]}; this layout gives {given[t, v]}."
+    ]
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    judge=composed_layout,
+    variable="(shape, stride)",
+    twin=lambda run: _offset(((4, 8), 4), ((96, 1), 24), (6, 2)),
+    no_kernel="Python",
+)

@@ -1,0 +1,35 @@
+"""Derive a swizzle for 64-byte rows."""
+
+from book.exercises.banks.launches import chunks
+from book.exercises.exercise import Exercise, Goal, Need
+
+
+def no_spare_room(built, trace):
+    """Does the tile take no more shared memory than its elements?"""
+    room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
+    return (
+        []
+        if room <= tile
+        else [
+            f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
+        ]
+    )
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=chunks(32),
+    needs=(
+        Need(
+            "bytes read from shared memory",
+            2_048,
+            "one 32 x 32 tile",
+            "the tile is read back from shared memory",
+        ),
+    ),
+    goals=(Goal("shared_wavefronts", 32, "one 32 x 32 tile"),),
+    inspect=no_spare_room,
+    outside="A chunk must stay in its row: place() must return 0 to 3 for every row, so only two bits of the row may "
+    "be mixed in. `chunk ^ row` grows with the row.",
+    twin=lambda run: run.lane("ld.shared", 6, nth=1) % 64 // 16,
+)

@@ -1,0 +1,23 @@
+"""Step 5: a pipeline along K."""
+
+from book.exercises.capstone.launches import transposed_products
+from book.exercises.exercise import Exercise, Goal, Need
+from book.exercises.inflight import fetches_ahead
+from book.exercises.launches import last_drawn
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(
+        transposed_products(((16, 16, 32), (32, 48, 96), (48, 16, 64)), False)(rng)
+    ),
+    needs=(
+        Need(
+            "bytes copied by cp.async", 36_864, "M=32, N=48, K=96", "the tiles arrive by cp.async"
+        ),
+        Need("matrix multiplications of a warp", 72, "M=32, N=48, K=96", "mma multiplies"),
+        Need("ldmatrix instructions", 72, "M=32, N=48, K=96", "ldmatrix loads the registers"),
+    ),
+    goals=(Goal("shared_wavefronts", 900, "M=32, N=48, K=96"),),
+    inspect=fetches_ahead(1),
+    twin=lambda run: run.report().shared_bytes,
+)

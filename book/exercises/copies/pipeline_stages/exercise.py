@@ -1,0 +1,29 @@
+"""Write a pipeline of N stages."""
+
+from book.exercises.copies.launches import row_sums
+from book.exercises.exercise import Exercise, Goal, Need
+from book.exercises.inflight import fetches_ahead
+from book.exercises.launches import ROW_SUSPECTS, last_drawn
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(row_sums(rng)),
+    needs=(
+        Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
+        Need(
+            "bytes read from shared memory",
+            131_072,
+            "M=64, K=512",
+            "the sums are formed from the buffers",
+        ),
+    ),
+    goals=(
+        Goal("barriers", 66, "M=64, K=512"),
+        Goal("bytes read from global memory", 131_072, "M=64, K=512"),
+    ),
+    inspect=fetches_ahead(2),
+    suspects=ROW_SUSPECTS,
+    twin=lambda run: max(
+        int(row.text.rstrip(";").split()[-1]) for row in run().trace.rows("cp.async.wait_group")
+    ),
+)

@@ -1,0 +1,21 @@
+"""Beat a rung's time."""
+
+from book.exercises.exercise import Exercise, Goal, Race
+from book.exercises.launches import products
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=products(
+        ((64, 64, 64), (128, 192, 64), (64, 128, 192)),
+        (64, 64),
+        (256,),
+        drawn=((1, 2), (1, 3), (1, 4)),
+        step=64,
+    ),
+    goals=(
+        Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),
+        Goal("bytes read from global memory", 65_536, "M=64, N=64, K=64"),
+    ),
+    race=Race("coarsened_1d", 2048),
+    twin=lambda run: run.count("bytes read from shared memory") // (256 * 64),
+)

@@ -1,0 +1,86 @@
+"""Visit the tiles in bands."""
+
+import numpy as np
+
+from book.exercises.exercise import Case, Exercise
+from book.exercises.launches import last_drawn, poisoned
+
+
+def orders(rng):
+    def right(tiles_m, tiles_n, group=4):
+        visits = [
+            (m, n)
+            for top in range(0, tiles_m, group)
+            for n in range(tiles_n)
+            for m in range(top, min(top + group, tiles_m))
+        ]
+        order = np.empty((tiles_m, tiles_n), np.int32)
+        for block, place in enumerate(visits):
+            order[place] = block
+        return order
+
+    return tuple(
+        Case(
+            f"{m} x {n} tiles",
+            (poisoned((m, n), np.int32), np.int32(m), np.int32(n)),
+            0,
+            right(m, n),
+            (m * n,),
+            (32,),
+            special=f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
+            if m % 4
+            else "",
+        )
+        for m, n in (
+            (8, 6),
+            (10, 3),
+            (3, 5),
+            (1, 7),
+            (9, 1),
+            (22, 3),
+            tuple(map(int, rng.integers(1, 20, 2))),
+        )
+    )
+
+
+def rows_of_order(case):
+    m, n = case.expected.shape
+    return np.arange(m * n, dtype=np.int32).reshape(m, n)
+
+
+def columns_of_order(case):
+    m, n = case.expected.shape
+    return np.arange(m * n, dtype=np.int32).reshape(n, m).T
+
+
+def turned_order(case):
+    m, n = case.expected.shape
+    return np.ascontiguousarray(case.expected.T).reshape(m, n)
+
+
+def first_tile_astray(case, out) -> str | None:
+    """The first block that visits another tile than it should."""
+    visits = {int(block): tuple(map(int, at)) for at, block in np.ndenumerate(out)}
+    for block in range(out.size):
+        right = tuple(int(i) for i in np.argwhere(case.expected == block)[0])
+        if block in visits and visits[block] != right:
+            return (
+                f"Block {block} visits tile {visits[block]} of {out.shape[0]} x {out.shape[1]}, and should visit tile {right}: "
+                "in each band, m counts up first, and then n."
+            )
+    return None
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(orders(rng)),
+    suspects={
+        "This is row-major order: no bands": rows_of_order,
+        "This is column-major order over the whole of C: no bands": columns_of_order,
+        "order is stored as if its rows had tiles_m elements, with m and n the other way round": turned_order,
+    },
+    decode=first_tile_astray,
+    outside="A band has GROUP rows of tiles, the last one as many as are left. So for every block m has to be below "
+    "tiles_m and n below tiles_n, which is so when the place in the band is divided by the band's own number of rows.",
+    twin=lambda run: int(run(case=1).output[5, 1]),
+)

@@ -1,0 +1,105 @@
+"""Encode a tensor map."""
+
+import numpy as np
+
+from book.exercises.exercise import Exercise
+from emulator import TensorMap
+
+
+def _kind(dtype) -> str:
+    return np.dtype(dtype).name
+
+
+def encoded_map(describe) -> list[str]:
+    """Compare `describe(matrix, rows, row_bytes)` with the tensor maps that it should give, field by field."""
+    if not callable(describe):
+        return [
+            'The answer is the function itself: check("encode_map", describe), without parentheses'
+        ]
+    asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
+        (np.float16, (100, 320), 320, 64, 128),
+        (np.float32, (70, 240), 176, 32, 128),
+        (np.float16, (65, 480), 272, 16, 64),
+        (np.int8, (90, 400), 208, 8, 32),
+    )
+    for dtype, shape, columns, rows, row_bytes in asked:
+        size = np.dtype(dtype).itemsize
+        matrix = np.zeros(shape, dtype)[:, :columns]
+        what = f"{rows} rows of {row_bytes} bytes of a {_kind(dtype)} matrix of {matrix.shape[0]} x {matrix.shape[1]}"
+        try:
+            found = describe(matrix, rows, row_bytes)
+        except ValueError as error:
+            return [
+                f"For {what}, TensorMap refuses. {error}.",
+                *_refused(str(error), rows, row_bytes, size),
+            ]
+        if said := _not_the_map(found, matrix, rows, row_bytes, size):
+            return [f"For {what}: {said}"]
+    return []
+
+
+def _refused(text: str, rows: int, row_bytes: int, size: int) -> list[str]:
+    if "integers" in text and "." in text.split("box", 1)[-1].split(")")[0]:
+        return ["The box has whole numbers: / gives a float, // an integer."]
+    if f"row has {row_bytes} bytes" in text:
+        return [
+            f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."
+        ]
+    if "each 1 to 256" in text:
+        return [
+            f"A box is a tile, not the whole matrix: {rows} rows of {row_bytes // size} elements of {size} bytes."
+        ]
+    if "swizzle" in text and "one of" in text:
+        return ["The swizzle is a number of bytes, those of a row of the box."]
+    if f"row has {rows * size} bytes" in text and rows * size != row_bytes:
+        return ["The box counts rows first, then columns: its sides are the other way round."]
+    if f"row has {row_bytes * size} bytes" in text or f", {row_bytes})" in text:
+        return ["The box counts elements. A row of row_bytes bytes has row_bytes // itemsize."]
+    if f"row has {row_bytes // 2 * size} bytes" in text:
+        return ["An element does not always have two bytes: ask matrix.itemsize."]
+    if "neighbours in a row" in text or "rows are" in text:
+        return ["The rows of the map have to be the rows of the matrix: do not transpose it."]
+    return []
+
+
+def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
+    if found is None:
+        return "the function returns nothing. Does it end with return TensorMap(...)?"
+    if not isinstance(found, TensorMap):
+        return f"the answer is a TensorMap, not {type(found).__name__}"
+    columns = row_bytes // size
+    if found.box != (rows, columns):
+        if found.box == (columns, rows):
+            return (
+                "the box's sides are the other way round. Rows come first, as in the matrix's shape"
+            )
+        if found.box[0] == rows and found.box[1] == row_bytes:
+            return "the box counts elements, not bytes. A row of row_bytes bytes has row_bytes // itemsize"
+        if found.box[0] == rows and found.box[1] * 2 == row_bytes:
+            return f"the box has {found.box[1]} columns of {size} bytes. Not every element has two bytes: ask matrix.itemsize"
+        return f"the box is {found.box}, and should be ({rows}, {columns}): rows, then elements of {size} bytes"
+    if found.swizzle != row_bytes:
+        if not found.swizzle:
+            return "the box is right, and there is no swizzle, so a column of chunks would lie in the same banks"
+        return f"the box is right. The swizzle spans {found.swizzle} bytes, and a row of the box has {row_bytes}"
+    if found.shape != matrix.shape:
+        return (
+            f"the extents are {found.shape}, those of the matrix {matrix.shape}. The map describes the whole matrix, and the "
+            "kernel names the tile"
+        )
+    if found.address != matrix.__array_interface__["data"][0] or found.strides != matrix.strides:
+        return "the map describes a copy of the matrix. It has to point at the matrix itself, whose rows may lie further apart"
+    if set(found.element_strides) != {1} or found.interleave or found.fill != "zero":
+        return "box and swizzle are right. Leave element_strides, interleave and fill as they are by default"
+    if found.itemsize != size or found.format == "tf32":
+        return f"the format is {found.format}, and the matrix holds {_kind(matrix.dtype)}"
+    return ""
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    judge=encoded_map,
+    variable="describe",
+    twin=lambda run: run.python()(np.zeros((64, 64), np.float32), 64, 128).box[1],
+    no_kernel="Python",
+)

@@ -1,0 +1,81 @@
+"""Mend a wrong parity."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from book.exercises.exercise import Case, Exercise, Goal, Need
+from book.exercises.hopper.launches import ARCH
+from book.exercises.launches import EPSILON, last_drawn, poisoned
+from emulator import TensorMap
+from kernels.shapes import ceil_div
+
+
+def row_sums(rng) -> tuple[Case, ...]:
+    """Sums of the rows of X (M, K), 64 rows per block, by a tensor map of tiles of 64 x 32 floats."""
+    cases = []
+    for M, K in (
+        (64, 32),
+        (64, 64),
+        (128, 256),
+        (70, 180),
+        (int(rng.integers(1, 150)), 4 * int(rng.integers(1, 60))),
+    ):
+        x = rng.standard_normal((M, K)).astype(np.float32)
+        wide = x.astype(float)
+        special = "the stages are used again" if K > 64 else ""
+        if M % 64 or K % 32:
+            special += " and " * bool(special) + "the last tile hangs over the edge of X"
+        cases.append(
+            Case(
+                f"M={M}, K={K}", (TensorMap(x, (64, 32)), poisoned((M,)), np.int32(M), np.int32(K)), 1, wide.sum(1),
+                (ceil_div(M, 64),), (96,), tolerance=(K + 4) * EPSILON[x.dtype], scale=np.abs(wide).sum(1), special=special,
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+def _turned_tiles(case) -> np.ndarray:
+    """The sums if tile i of block b is taken from row 32 * i and column 64 * b."""
+    x = np.asarray(case.args[0].array, float)
+    M, K = x.shape
+    blocks, tiles = ceil_div(M, 64), ceil_div(K, 32)
+    whole = np.zeros((max(M, 32 * tiles) + 64, max(K, 64 * blocks) + 32))
+    whole[:M, :K] = x
+    sums = np.zeros((blocks, 64))
+    for b in range(blocks):
+        for i in range(tiles):
+            sums[b] += whole[32 * i : 32 * i + 64, 64 * b : 64 * b + 32].sum(1)
+    return sums.reshape(-1)[:M]
+
+
+def _of_tiles(pick) -> Callable:
+    """A suspect from how often each tile of 32 columns is summed."""
+
+    def guess(case):
+        x = np.asarray(case.args[0].array, float)
+        weights = np.repeat(pick(np.arange(ceil_div(x.shape[1], 32))), 32)[: x.shape[1]]
+        return (x * weights).sum(1)
+
+    return guess
+
+
+PARITY_SUSPECTS = {
+    "The two coordinates of tma_load are the other way round: x, the column, comes first": _turned_tiles,
+    "The last tile is left out": _of_tiles(lambda t: t < len(t) - 1),
+    "Only the first tile is summed": _of_tiles(lambda t: t == 0),
+    "Only the first two tiles are summed": _of_tiles(lambda t: t < 2),
+    "Tiles 0, 2, 4 ... are summed, and the others are not": _of_tiles(lambda t: t % 2 == 0),
+}
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(row_sums(rng)),
+    needs=(Need("bytes copied by TMA", 131_072, "M=128, K=256", "the tiles arrive by TMA"),),
+    goals=(Goal("shared_wavefronts", 2_100, "M=128, K=256"),),
+    suspects=PARITY_SUSPECTS,
+    arch=ARCH,
+    twin=lambda run: 7 // 2 % 2 ^ 1,
+    no_kernel="arithmetic",
+)

@@ -1,0 +1,87 @@
+"""A first kernel, and its guard."""
+
+import numpy as np
+
+from book.exercises.diagnose import where
+from book.exercises.exercise import Case, Exercise
+from book.exercises.launches import FLOAT_EPSILON, last_drawn
+from kernels.shapes import ceil_div
+
+
+def axpy(rng) -> tuple[Case, ...]:
+    """y = a * x + y: blocks of 128."""
+    cases = []
+    for n in (512, 1000, 1, int(rng.integers(2, 3000))):
+        x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
+        a = np.float32(rng.uniform(2, 3))
+        cases.append(
+            Case(
+                f"n={n}", (x, y, np.int32(n), a), 1, a * x.astype(float) + y, (ceil_div(n, 128),), (128,),
+                tolerance=2 * FLOAT_EPSILON, scale=np.abs(a * x) + np.abs(y),
+                special="the last block has threads without an element" if n % 128 else "",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+AXPY_SUSPECTS = {
+    "The old y is not added": lambda case: case.args[3] * case.args[0],
+    "x is not multiplied by a": lambda case: case.args[0] + case.args[1],
+    "a is added to x, not multiplied by it": lambda case: (
+        case.args[3] + case.args[0] + case.args[1]
+    ),
+    "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
+    "Nothing is changed: y is what it was. Which threads does the test let through": lambda case: (
+        case.args[1].astype(float)
+    ),
+    "Only the first block's elements are changed: i must count on from block to block": lambda case: (
+        np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
+    ),
+    "x and y are the wrong way round: y is multiplied by a": lambda case: (
+        case.args[3] * case.args[1] + case.args[0]
+    ),
+    "The old y is added twice": lambda case: case.args[3] * case.args[0] + 2 * case.args[1],
+    "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
+    "a * x is subtracted from y, not added to it": lambda case: (
+        case.args[1] - case.args[3] * case.args[0]
+    ),
+    "The last element is left out": lambda case: np.where(
+        np.arange(len(case.expected)) < len(case.expected) - 1, case.expected, case.args[1]
+    ),
+}
+
+
+def kept(case: Case, output) -> str | None:
+    """Of y = a * x + y: the elements that still are what they were, where the others are right."""
+    old = case.args[1]
+    same = output == old
+    close = np.abs(output - case.expected) <= 20 * case.tolerance * case.scale
+    if not same.any() or not (same | close).all():
+        return None
+    for name, values in (("x", case.args[0]), ("y", old)):
+        for words, marked in (("negative", values < 0), ("positive", values > 0)):
+            if 1 < same.sum() < len(same) and (same == marked).all():
+                return (
+                    f"What is not changed are the elements where {name} is {words}: a value is tested or cut off, where only the "
+                    "index may be."
+                )
+    if same.mean() > 0.97:
+        which = "No element is" if same.all() else "Almost no element is"
+        return (
+            f"{which} changed: hardly any thread gets through the test. Does it compare i with n?"
+        )
+    return (
+        f"{where(same).capitalize()} not changed: no thread has them as its i, or the test keeps their thread from the work. "
+        "The others are right."
+    )
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(axpy(rng)),
+    suspects=AXPY_SUSPECTS,
+    decode=kept,
+    twin=lambda run: (
+        run(case=1).trace.blocks * 128 - sum(row.threads for row in run(case=1).trace.rows("st"))
+    ),
+)

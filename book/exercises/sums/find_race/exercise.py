@@ -1,0 +1,68 @@
+"""Find a race on global memory."""
+
+import numpy as np
+
+from book.exercises.exercise import GIVEN, Case, Exercise
+from book.exercises.launches import last_drawn
+from kernels.shapes import ceil_div
+
+
+def reversals(rng) -> tuple[Case, ...]:
+    """x reversed in place."""
+    cases = []
+    for n in (512, 1000, 129, 1, 2, int(rng.integers(3, 2000))):
+        x = rng.standard_normal(n).astype(np.float32)
+        cases.append(
+            Case(
+                f"n={n}", (x, np.int32(n)), 0, x[::-1].copy(), (ceil_div(n, 128),), (128,),
+                special="n is odd: the middle element has no partner" if n % 2 else
+                "the last block has threads without an element" if n % 128 else "",
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+REVERSAL_SUSPECTS = {
+    "Nothing has moved: each pair is swapped twice, or not at all": lambda case: case.args[0],
+    "One half overwrites the other, whose values are lost: a swap keeps one of the two aside": lambda case: (
+        np.where(
+            np.arange(len(case.expected)) < len(case.expected) // 2, case.expected, case.args[0]
+        )
+    ),
+}
+
+
+def left_in_place(case, out) -> str | None:
+    """Which elements of an array that should be reversed are what they were."""
+    n, old, there = np.arange(len(out)), case.args[0], case.args[0][::-1]
+    twice = (out == out[::-1]) & (old != there) & ((out == old) | (out == there))
+    if twice.sum() > 0.9 * len(out) - 1:
+        i = int(np.flatnonzero(twice)[0])
+        kept, lost = (i, len(out) - 1 - i) if out[i] == old[i] else (len(out) - 1 - i, i)
+        return (
+            f"x[{i}] and x[{len(out) - 1 - i}] both hold the old x[{kept}], and the old x[{lost}] is lost: one of the two is "
+            "overwritten before it is read, or only one is stored. A swap keeps one of them in a variable, and stores both."
+        )
+    stayed = (out == case.args[0]) & (2 * n != len(out) - 1)
+    if (stayed != stayed[::-1]).any():
+        return None
+    if not stayed.any() or stayed.all() or (out != case.expected)[~stayed].any():
+        return None
+    first = int(np.flatnonzero(stayed)[0])
+    return (
+        f"{int(stayed.sum())} of {len(out)} elements are what they were: x[{first}] and x[{len(out) - 1 - first}] are a pair "
+        "that no thread swaps, or that is swapped twice."
+    )
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(reversals(rng)),
+    suspects=REVERSAL_SUSPECTS,
+    decode=left_in_place,
+    twin=lambda run: (
+        run.lane("ld.global", 100 % 32, warp=100 // 32, buffer="argument 0", version=GIVEN, case=1)
+        // 4
+        // 128
+    ),
+)

@@ -1,0 +1,104 @@
+"""Keep the digits of a sum."""
+
+import numpy as np
+
+from book.exercises.exercise import GIVEN, Case, Exercise
+from book.exercises.launches import FLOAT_EPSILON, last_drawn, poisoned
+from kernels.shapes import ceil_div
+
+
+def dot_products(rng) -> tuple[Case, ...]:
+    """Row-wise dot products of halves, to the accuracy of a float sum."""
+    sizes = (
+        (64, 256),
+        (70, 1000),
+        (3, 5),
+        (261, 7),
+        tuple(map(int, rng.integers((1, 100), (130, 600)))),
+    )
+    cases = []
+    for M, K in sizes:
+        A, B = (rng.uniform(0.5, 1.5, (M, K)).astype(np.float16) for _ in range(2))
+        wide = A.astype(float) * B.astype(float)
+        cases.append(
+            Case(
+                f"M={M}, K={K}", (A, B, poisoned((M,)), np.int32(M), np.int32(K)), 2, wide.sum(1),
+                (ceil_div(M, 64),), (64,), tolerance=3 * K**0.5 * FLOAT_EPSILON, scale=wide.sum(1),
+                special="" if M % 64 == 0 else f"M={M} is no multiple of 64, and K is {K}, not 256",
+                probe=_one_term_a_row,
+            )
+        )  # fmt: skip
+    return tuple(cases)
+
+
+def _one_term_a_row() -> Case:
+    """Row k of A holds a 1 at place k and zeros elsewhere, B holds ones: the sum is how often term k is counted."""
+    A, B = np.eye(64, dtype=np.float16), np.ones((64, 64), np.float16)
+    args = (A, B, poisoned((64,)), np.int32(64), np.int32(64))
+    return Case("one term a row", args, 2, np.ones(64), (1,), (64,))
+
+
+def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
+    """The sums with products, sums or both rounded to half, one term after the other."""
+
+    def guess(case):
+        A, B = case.args[0], case.args[1]
+        kind = np.float16 if sums_in_half else np.float32
+        total = np.zeros(len(A), kind)
+        for a, b in zip(A.T, B.T, strict=True):
+            term = a * b if products_in_half else a.astype(np.float32) * b.astype(np.float32)
+            if fused:
+                total = (total.astype(float) + a.astype(float) * b.astype(float)).astype(kind)
+            else:
+                total = (
+                    total + term.astype(kind) if sums_in_half else total + term.astype(np.float32)
+                )
+        return total.astype(float)
+
+    return guess
+
+
+def _down_a_column(number: int):
+    """The sums if one operand is read at k * M + row."""
+
+    def guess(case):
+        A, B = (x.astype(float) for x in case.args[:2])
+        turned = case.args[number].astype(float).reshape(A.shape[::-1]).T
+        return (turned * B if number == 0 else A * turned).sum(1)
+
+    return guess
+
+
+PRECISION_SUSPECTS = {
+    "A and B are added, not multiplied": lambda case: (
+        case.args[0].astype(float) + case.args[1].astype(float)
+    ).sum(1),
+    "The sum of A is multiplied with the sum of B: each pair has to be multiplied before it is added": lambda case: (
+        case.args[0].astype(float).sum(1) * case.args[1].astype(float).sum(1)
+    ),
+    "A is read at k * M + row, as if it were stored column by column": _down_a_column(0),
+    "B is read at k * M + row, as if it were stored column by column": _down_a_column(1),
+    "Products and sums are both rounded to half: 11 significant bits": _in_half(True, True),
+    "The sum is kept in half (fused multiply-add): each step rounds it to 11 significant bits": (
+        _in_half(False, True, fused=True)
+    ),
+    "The sum is kept in half: each step rounds it to 11 significant bits": _in_half(False, True),
+    "Each product is rounded to half before it is added": _in_half(True, False),
+    "The sum is rounded to half at its end": lambda case: case.expected.astype(np.float16).astype(float),
+}  # fmt: skip
+
+
+def twin(run) -> int:
+    """Where the kernel as given, which sums in half, stops on 4096 ones."""
+    ones = np.ones((1, 4096), np.float16)
+    args = (ones, ones, poisoned((1,)), np.int32(1), np.int32(4096))
+    case = Case("4096 ones", args, 2, np.ones(1), (1,), (64,))
+    return int(run.launch(case, GIVEN).output[0])
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=lambda rng: last_drawn(dot_products(rng)),
+    suspects=PRECISION_SUSPECTS,
+    twin=twin,
+)

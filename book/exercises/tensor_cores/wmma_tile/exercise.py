@@ -1,0 +1,46 @@
+"""A tile on the tensor cores."""
+
+import numpy as np
+
+from book.exercises.exercise import Exercise, Need
+from book.exercises.launches import products
+
+
+def tile_stride(operand):
+    """The product if fragments of this operand are loaded with the tile's stride, 16, from the right corners."""
+
+    def guess(case):
+        p = case.product
+        X = getattr(p, operand)
+        rows, cols = np.indices(X.shape)
+        corner = rows // 16 * 16 * X.shape[1] + cols // 16 * 16
+        read = X.ravel()[corner + rows % 16 * 16 + cols % 16]
+        return read @ p.B if operand == "A" else p.A @ read
+
+    return guess
+
+
+EXERCISE = Exercise.read(
+    __file__,
+    cases=products(
+        ((16, 16, 16), (32, 48, 64), (16, 64, 48)),
+        (16, 16),
+        (32,),
+        drawn=((1, 4), (1, 4), (3, 8)),
+        step=16,
+        dtype=np.float16,
+    ),
+    needs=(
+        Need(
+            "matrix multiplications of a warp",
+            24,
+            "M=32, N=48, K=64",
+            "the tensor cores multiply (wmma::mma_sync)",
+        ),
+    ),
+    suspects={
+        "A is loaded with a stride of 16, the tile's, where its rows are K apart": tile_stride("A"),
+        "B is loaded with a stride of 16, the tile's, where its rows are N apart": tile_stride("B"),
+    },
+    twin=lambda run: run.count("matrix multiplications of a warp", case=1),
+)
