@@ -203,6 +203,14 @@ def run_ablation(options) -> int:
     return 0
 
 
+def run_as_printed(options) -> int:
+    from .as_printed import report
+
+    given = {name: str(value) for name, value in options.define}
+    report(options.file, given, options.arch, options.size, options.store)
+    return 0
+
+
 def run_published(options) -> int:
     from .published import compile_all, record
 
@@ -388,6 +396,15 @@ def arguments() -> argparse.ArgumentParser:
         "tilus", run_tilus, "Tilus's published matmul_v3 beside a rung: needs both", rungs=None
     )
     tilus.add_argument("file", metavar="FILE", help="matmul_v3.py of Tilus's tutorial")
+
+    printed = command(
+        "as-printed", run_as_printed, "kernels from the text of a page: compiled, run, timed", rungs=None
+    )  # fmt: skip
+    printed.add_argument("file", type=Path, metavar="FILE", help="the page, saved as plain text")
+    printed.add_argument("--arch", default="90", help="for this compute capability (90)")
+    printed.add_argument("--size", type=int, default=256, help="on the emulator (256)")
+    defines(printed)
+    printed.add_argument("--store", action="store_true", help="write results/as-printed-<gpu>.json")
 
     compilers = command(
         "compilers",

@@ -146,6 +146,11 @@ def _value(value) -> str:
     return DASH if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _commit(stored: str) -> str:
+    """Eight digits, and the + of a commit with local changes."""
+    return stored[:8] + "+" * stored.endswith("+")
+
+
 def show_settings(recording: Recording | None = None) -> None:
     """Shows how many of the rungs ran at 4096 with macros that a search found."""
     rows = (recording or recorded()).select(size=SIZE)
@@ -216,7 +221,7 @@ def show_files() -> None:
                 holds(path.stem),
                 machine.get("gpu", "none: a CPU"),
                 date[0].replace("-", "\u2011") if date else DASH,  # hyphens that do not break
-                stored.get("commit", DASH)[:8],
+                _commit(stored.get("commit", DASH)),
                 ", ".join(versions) or DASH,
             ]
         )
