@@ -52,6 +52,20 @@ _KINDS = {
         "starts a product, and ends before it:",
         "the product was not waited for",
     ),
+    "unfinished-product": ("starts a product in", "touches", "its commit has not been waited for"),
+    "unordered-columns": ("touches", "touches", "no barrier orders the two"),
+    "uninitialised-column": (None, "reads", "nobody has written them"),
+    "missing-tcgen05-fence": ("touches", "touches", "no tcgen05.fence in between"),
+    "missing-tcgen05-wait": ("loads or stores", "touches", "no tcgen05.wait in between"),
+    "unfinished-tensor-load": ("starts a load to", "uses", "no tcgen05.wait::ld in between"),
+    "two-writers": ("starts a product in", "starts another in", "nobody waited for the first"),
+    "early-dealloc": ("uses", "deallocates", "no barrier orders the two"),
+    "leaked-columns": (None, "allocates, and ends with", "no tcgen05.dealloc before the end"),
+    "uncommitted-product": (
+        None,
+        "starts a product, and ends before it:",
+        "the product was not waited for",
+    ),
 }
 # Where these are found is no byte of memory: (the place in a sentence, in a box).
 _NO_MEMORY = {
@@ -62,7 +76,13 @@ _NO_MEMORY = {
     "overwritten-fragment": ("a fragment of A in registers", "registers"),
     "missing-wgmma-fence": ("registers of a product", "registers"),
     "uncommitted-wgmma": ("sums in registers", "registers"),
-}
+    **dict.fromkeys(
+        ("unfinished-product", "unordered-columns", "uninitialised-column", "missing-tcgen05-fence",
+         "missing-tcgen05-wait", "two-writers", "early-dealloc", "leaked-columns", "uncommitted-product"),
+        ("columns of tensor memory", "tensor memory"),
+    ),
+    "unfinished-tensor-load": ("registers of a load", "registers"),
+}  # fmt: skip
 _FITS = 50  # characters of source that a box holds
 
 

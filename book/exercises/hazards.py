@@ -82,6 +82,46 @@ _HAZARDS = {
         "a product that nobody waited for",
         "starts a product, and the kernel ends without wgmma_commit() and wgmma_wait<0>() after it",
     ),
+    "unfinished-product": (
+        "sums touched before the product is done",
+        "touches columns of tensor memory that a product still writes: commit it, and wait for the mbarrier",
+    ),
+    "unordered-columns": (
+        "a race on tensor memory",
+        "touches columns of tensor memory that another warp uses, and nothing made it wait",
+    ),
+    "uninitialised-column": (
+        "columns that nobody has written",
+        "reads columns of tensor memory before anything was put there",
+    ),
+    "missing-tcgen05-fence": (
+        "a fence of tensor memory is missing",
+        "touches columns that another thread used, without tcgen05.fence before and after the meeting of the two",
+    ),
+    "missing-tcgen05-wait": (
+        "a wait of tensor memory is missing",
+        "touches columns that are still being loaded or stored: tcgen05.wait has to come before",
+    ),
+    "unfinished-tensor-load": (
+        "a register that is still being loaded",
+        "uses what tcgen05.ld brings before tcgen05.wait::ld",
+    ),
+    "two-writers": (
+        "two products in the same columns",
+        "starts a product where another thread's is under way",
+    ),
+    "early-dealloc": (
+        "columns given back too early",
+        "deallocates columns of tensor memory that others may still use: a barrier has to come before",
+    ),
+    "leaked-columns": (
+        "columns that nobody gave back",
+        "allocates columns of tensor memory, and the kernel ends without tcgen05.dealloc",
+    ),
+    "uncommitted-product": (
+        "a product that nobody waited for",
+        "starts a product, and the kernel ends before anybody has waited for its commit",
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from emulator.errors import EmulatorError, Unsupported
+from emulator.machine import tensor_memory
 from emulator.machine.binder import Binder
 from emulator.machine.calls import selector_of
 from emulator.machine.code import Code, CodeBlock
@@ -26,6 +27,7 @@ def decode(
     graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
     under_way = tracked(graph.blocks, names.slot)
+    loading = tensor_memory.tracked(graph.blocks, names.slot)
     blocks, flows, instructions, raw = [], [], {}, []
     verdicts: dict = {}
     for index, block in enumerate(graph.blocks):
@@ -48,6 +50,11 @@ def decode(
                 held = (bind.uses | bind.defs) & under_way
                 if held and item.parts[0] != "wgmma":
                     step = watched(step, item, bind.uses & held, bind.defs & held, names.slot)
+                held = (bind.uses | bind.defs) & loading
+                if held and step is not None:
+                    step = tensor_memory.watched(
+                        step, item, bind.uses & held, bind.defs & held, names.slot
+                    )
             touched.append((item, step, bind))
             if step is not None:
                 made.steps.append(bind.guarded(step) if item.guard else step)

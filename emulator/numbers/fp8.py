@@ -1,32 +1,33 @@
-"""The 8-bit floating-point formats e4m3 and e5m2 (Micikevicius et al. 2022, arXiv:2209.05433).
+"""The 8-bit floating-point formats e4m3 and e5m2 (Micikevicius et al. 2022, arXiv:2209.05433), and narrower ones.
 
 Elements are uint8 codes: sign, exponent, fraction. e5m2 has infinities and NaN as IEEE formats do;
-e4m3 has no infinity, and one NaN of either sign, all other bits set.
+e4m3 has no infinity, and one NaN of either sign, all other bits set. e2m3, e3m2 and e2m1 (OCP
+Microscaling Formats 1.0) have neither. What is a scale has no sign: ue8m0 is a power of two.
 """
 
 import numpy as np
 
 # type -> (bits of the fraction, bits of the exponent)
-FIELDS = {"e4m3": (3, 4), "e5m2": (2, 5)}
-TYPES = tuple(FIELDS)
+FIELDS = {"e4m3": (3, 4), "e5m2": (2, 5), "e2m3": (3, 2), "e3m2": (2, 3), "e2m1": (1, 2)}
+TYPES = ("e4m3", "e5m2")
 _NAN = 0x7F
 
 
 def _values(type):
     mantissa, width = FIELDS[type]
-    bits = np.arange(256)
+    bits = np.arange(256)  # narrower codes have their sign just above the exponent
     field, fraction = bits >> mantissa & ((1 << width) - 1), bits & ((1 << mantissa) - 1)
     size = np.where(field > 0, 1 + fraction / (1 << mantissa), 2 * fraction / (1 << mantissa))
     value = np.ldexp(size, field - ((1 << (width - 1)) - 1))
     if type == "e4m3":
         value[bits & 0x7F == 0x7F] = np.nan
-    else:
+    elif type == "e5m2":
         value[field == 31] = np.where(fraction[field == 31] == 0, np.inf, np.nan)
-    return np.where(bits & 0x80, -value, value).astype(np.float32)
+    return np.where(bits >> mantissa + width & 1, -value, value).astype(np.float32)
 
 
 # type -> the number that each of the 256 codes stands for, float32
-VALUES = {type: _values(type) for type in TYPES}
+VALUES = {type: _values(type) for type in FIELDS}
 
 
 def encode(x, type, relu=False):

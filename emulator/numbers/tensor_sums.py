@@ -32,6 +32,7 @@ import numpy as np
 
 from emulator.numbers.floats import fma
 from emulator.numbers.formats import narrow
+from emulator.numbers.fp8 import FIELDS as _SMALL_FIELDS
 from emulator.numbers.fp8 import TYPES as _FP8
 from emulator.numbers.fp8 import VALUES as _FP8_VALUES
 
@@ -58,7 +59,7 @@ class Rule:
 # Bits kept below the largest exponent, and bytes of one operand that a chunk takes (MMA-Sim 2025).
 _FRACTION_BITS = {70: 23, 75: 24, 80: 24, 86: 24, 89: 24, 90: 25, 100: 25, 120: 25}
 _CHUNK_BYTES = {70: 8, 75: 16, 80: 16, 86: 16, 89: 16, 90: 32, 100: 32, 120: 32}
-_BYTES = {"f16": 2, "bf16": 2, "tf32": 4, "e4m3": 1, "e5m2": 1}
+_BYTES = {"f16": 2, "bf16": 2, "tf32": 4, **dict.fromkeys(_FP8_VALUES, 1)}
 ARCHITECTURES = tuple(_FRACTION_BITS)
 MEASURED = (90,)
 
@@ -66,7 +67,8 @@ MEASURED = (90,)
 def rule(kind, k, a_type, d_type, arch=90):
     """The `Rule` of a floating-point product of depth k.
 
-    kind: `mma`, `wmma` or `wgmma`. arch: compute capability times ten, one of `ARCHITECTURES`.
+    kind: `mma`, `wmma`, `wgmma` or `tcgen05`, which is sm_100's. arch: compute capability times
+    ten, one of `ARCHITECTURES`.
     Raises ValueError for another architecture or operand type.
     """
     if arch not in _FRACTION_BITS:
@@ -75,6 +77,8 @@ def rule(kind, k, a_type, d_type, arch=90):
         raise ValueError(f"no tensor-core sum of {a_type} operands; known: {tuple(_BYTES)}")
     bits, terms = _FRACTION_BITS[arch], min(k, _CHUNK_BYTES[arch] // _BYTES[a_type])
     result = "f16" if d_type == "f16" else "f32"
+    if kind == "tcgen05":  # MMA-Sim 2025: all of one instruction's k in one sum
+        return Rule(25, k, result)
     measured = arch in MEASURED
     if a_type in _FP8 and (arch == 89 or (arch == 90 and kind == "wgmma")):
         return Rule(13, terms, "f16" if d_type == "f16" else "e8m13", measured=measured)
@@ -172,8 +176,10 @@ def _canonical(x, type="f32"):
 
 # --- Truncated sums -------------------------------------------------------------------------------
 
-_MANTISSA = {"f16": 10, "bf16": 7, "tf32": 10, "f32": 23, "e4m3": 3, "e5m2": 2}
-_EXPONENT = {"f16": 5, "bf16": 8, "tf32": 8, "f32": 8, "e4m3": 4, "e5m2": 5}
+_SMALL = {type: fields[0] for type, fields in _SMALL_FIELDS.items()}
+_MANTISSA = {"f16": 10, "bf16": 7, "tf32": 10, "f32": 23, **_SMALL}
+_SMALL = {type: fields[1] for type, fields in _SMALL_FIELDS.items()}
+_EXPONENT = {"f16": 5, "bf16": 8, "tf32": 8, "f32": 8, **_SMALL}
 _NO_EXPONENT = -8192  # of a zero operand: its products set no scale
 
 # Elements of D that are worked on together, so that intermediate arrays stay in the cache.
@@ -227,7 +233,7 @@ def _table(type):
     return values, exponents
 
 
-_FP8_AS_F16 = {type: x.astype(np.float16).view(np.uint16) for type, x in _FP8_VALUES.items()}
+_FP8_AS_F16 = {type: _FP8_VALUES[type].astype(np.float16).view(np.uint16) for type in _FP8}
 
 
 def _floating(a, b, c, a_type, b_type, c_type, d_type, how):

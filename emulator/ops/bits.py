@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from emulator.ops.cluster import clears_peer_bit, leader_address
 from emulator.ops.elementwise import (
     OWN,
     as_array,
@@ -244,8 +247,20 @@ def _prmt(ins, bind):
 
 _FUNNEL = ("u32", "u32", "u32")
 
+_AND = binary(lambda a, b: a & b)
+
+
+def _and(ins, bind):
+    """`and`; with the mask of one bit of an address's rank it is `cluster.leader_address`."""
+    plain = _AND.factory(ins, bind)
+    masks = [x.value & 0xFFFFFFFF for x in ins.operands if isinstance(x, Imm)]
+    if len(masks) == 1 and clears_peer_bit(masks[0]) and ins.parts[-1] == "b32":
+        return leader_address(ins, bind, plain, masks[0])
+    return plain
+
+
 OPCODES = {
-    "and": {f"{WORD}!": binary(lambda a, b: a & b), "pred!": logical(lambda p, q: p & q)},
+    "and": {f"{WORD}!": replace(_AND, factory=_and), "pred!": logical(lambda p, q: p & q)},
     "or": {f"{WORD}!": binary(lambda a, b: a | b), "pred!": logical(lambda p, q: p | q)},
     "xor": {f"{WORD}!": binary(lambda a, b: a ^ b), "pred!": logical(lambda p, q: p ^ q)},
     "not": {f"{WORD}!": unary(lambda a: ~a), "pred!": logical(lambda p: p ^ True, 1)},

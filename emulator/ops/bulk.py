@@ -83,16 +83,17 @@ def _load(ins, bind):
     if operands:
         raise bind.error("more operands than this copy takes")
     combine = reduction(ins, bind) if ins.parts[1] == "reduce" else None
-    unit = 128 if tensor else 16
+    unit, pair = 128 if tensor else 16, "cta_group::2" in ins
     kind = "multicast" if ranks_of else "load"
 
     def step(m, mask):
         rows = Issuers(m, mask)
         offset, owner = in_shared(m, rows, target, ins, "the destination", unit)
         barrier, barrier_owner = in_shared(m, rows, barrier_of, ins, "the mbarrier", 8)
-        if (owner != barrier_owner).any():
-            at = int((owner != barrier_owner).argmax())
-            text = "the destination and the mbarrier of a copy must be in the same block"
+        apart = owner // 2 != barrier_owner // 2 if pair else owner != barrier_owner
+        if apart.any():
+            at = int(apart.argmax())
+            text = f"the destination and the mbarrier of a copy must be in the same {'pair of blocks' if pair else 'block'}"
             m.fail(ExecutionError, text, ins, int(rows.block[at]), int(rows.thread[at]))
         if tensor:
             pieces = _boxes(m, rows, map_of, coordinates, offset, kind, ins)
@@ -100,6 +101,12 @@ def _load(ins, bind):
             pieces = _runs(m, rows, from_of, size_of, source, offset, kind, ins)
         ranks = rows.of(ranks_of(m)) if ranks_of else None
         by_shape: dict = {}
+        # cta_group::2: the bytes are counted by the block of each pair that the mbarrier's address names
+        counts = (
+            (lambda i, t: t - t % m.cluster % 2 + int(barrier_owner[i]) % m.cluster % 2)
+            if pair
+            else (lambda i, t: t)
+        )
         for i, (data, swizzle) in enumerate(pieces):
             targets = [int(owner[i])]
             if ranks is not None:
@@ -107,7 +114,8 @@ def _load(ins, bind):
             by_shape.setdefault((len(data), swizzle), []).extend((i, t, data) for t in targets)
         for (size, swizzle), members in by_shape.items():
             if size:
-                _issue(m, ins, rows, members, offset, barrier, size, swizzle, combine)
+                whose = np.array([counts(i, target) for i, target, _ in members])
+                _issue(m, ins, rows, members, offset, barrier, whose, size, swizzle, combine)
         m.progress()
 
     return step
@@ -160,7 +168,7 @@ def _reached(m, rows: Issuers, i: int, ranks: int, ins) -> list[int]:
     return [base + rank for rank in bits]
 
 
-def _issue(m, ins, rows, members, offset, barrier, size: int, swizzle, combine) -> None:
+def _issue(m, ins, rows, members, offset, barrier, whose, size: int, swizzle, combine) -> None:
     row = np.array([i for i, _, _ in members])
     block = np.array([target for _, target, _ in members])
     check_inside(m, rows, offset[row], size, ins, "the destination")
@@ -174,7 +182,7 @@ def _issue(m, ins, rows, members, offset, barrier, size: int, swizzle, combine) 
             reduces=combine is not None,
         )  # fmt: skip
     left = np.ones(len(row), bool)
-    load = Load(ins, block, barrier[row], whole, data, size, left, ticket, combine)
+    load = Load(ins, block, barrier[row], whole, data, size, left, ticket, combine, whose)
     loads(m).append(load)
 
 
@@ -311,6 +319,7 @@ def prefetch_map(ins, bind):
 _TENSOR = "tensor! 1d|2d|3d|4d|5d! tile"
 _BYTES = "mbarrier::complete_tx::bytes!"
 _INTO_SHARED = f"shared::cluster|shared::cta! global! {_BYTES} multicast::cluster L2::cache_hint"
+_OF_PAIR = "cta_group::1|cta_group::2"
 _OUT = "global! shared::cta! bulk_group! L2::cache_hint"
 _OPS = "add|min|max|inc|dec|and|or|xor!"
 _OF_MEMORY = "f16|bf16|b32|u32|s32|b64|u64|s64|f32|f64!"
@@ -323,7 +332,7 @@ OPCODES = {
         "async! bulk! prefetch! L2! global! L2::cache_hint": Row(_prefetch, (2, 3)),
         "async! bulk! commit_group!": Row(_commit_group, (0,)),
         "async! bulk! wait_group! read": Row(_wait_group, (1,)),
-        f"async! bulk! {_TENSOR} {_INTO_SHARED}": Row(_load, (3, 4, 5)),
+        f"async! bulk! {_TENSOR} {_INTO_SHARED} {_OF_PAIR}": Row(_load, (3, 4, 5)),
         f"async! bulk! {_TENSOR} {_OUT}": Row(_store, (2, 3)),
         f"async! bulk! prefetch! {_TENSOR} L2! global! L2::cache_hint": Row(_prefetch, (1, 2)),
         f"reduce! async! bulk! shared::cluster! shared::cta! {_BYTES} {_OPS} {_OF_MEMORY}": Row(

@@ -24,7 +24,7 @@ class Load:
     block, barrier: (R,) the destination's block in the chunk, and its mbarrier's offset. data: (R, n)
     pieces, of 16 bytes each but for st.async; chunks: (R, n), where they go, in pieces from the start of
     all shared memory. size: bytes of a row. combine: None, or what a reduction does to (old, new) bytes. left: (R,) bool, the
-    rows that have not landed.
+    rows that have not landed. whose: (R,) the block whose mbarrier it is; None where it is the destination's.
     """
 
     ins: object
@@ -36,6 +36,12 @@ class Load:
     left: np.ndarray
     ticket: int = 0
     combine: object = None
+    whose: np.ndarray | None = None
+
+    @property
+    def counted(self) -> np.ndarray:
+        """(R,): the blocks whose mbarriers count the bytes."""
+        return self.block if self.whose is None else self.whose
 
 
 def loads(m) -> list[Load]:
@@ -52,10 +58,10 @@ def land(m, offset: int, blocks: np.ndarray) -> bool:
         return False
     brought = np.zeros(m.B, np.int64)
     for load in pending:
-        rows = load.left & (load.barrier == offset) & blocks[load.block]
+        rows = load.left & (load.barrier == offset) & blocks[load.counted]
         if rows.any():
             _write(m, load, rows)
-            brought += tally(load.block[rows], m.B) * load.size
+            brought += tally(load.counted[rows], m.B) * load.size
             load.left = load.left & ~rows
     if not brought.any():
         return False

@@ -24,7 +24,7 @@ class Issuers:
     def of(self, value) -> np.ndarray:
         """(R,) int64 of an integer operand."""
         if type(value) is int:
-            return np.full(len(self), value, np.int64)
+            return np.full(len(self), value - (1 << 64) if value >> 63 else value, np.int64)
         return self.m.addresses(value)[self.block, self.thread]
 
 

@@ -19,7 +19,7 @@ from emulator.machine.values import Affine, Pattern
 from emulator.numbers.reductions import of_type
 from emulator.ops.bulk_loads import Load, loads
 from emulator.ops.forms import SHARED
-from emulator.text.program import Vector
+from emulator.text.program import Imm, Vector
 from emulator.text.rows import Row
 
 
@@ -58,6 +58,42 @@ def getctarank(ins, bind):
         rank = np.where(lanes >> RANK_BITS > 0, (lanes >> RANK_BITS) - 1, own)
         rank = np.where(m.lanes_of(mask), rank, 0)
         put(m, Affine(Pattern(rank, int(rank.min()), int(rank.max()))), mask)
+
+    return step
+
+
+PEER_BIT = 1 << 24  # of an address of shared memory on a GPU: the lowest bit of the block's rank
+
+
+def clears_peer_bit(mask: int) -> bool:
+    """Whether an `and` with this mask makes the leader's address of a pair, as published kernels write it.
+
+    ptxas's front end also clears with it low bits that it knows to be 0.
+    """
+    cleared = ~mask & 0xFFFFFFFF
+    low = cleared ^ PEER_BIT
+    return bool(cleared & PEER_BIT) and low < 1 << 10 and low & (low + 1) == 0
+
+
+def leader_address(ins, bind, plain, mask_bits: int):
+    """`and.b32` of an address of shared memory with such a mask: the same place in the even block of its pair.
+
+    Here addresses are numbered otherwise than on a GPU (`machine.cluster`). plain: the step of `and`, for launches
+    without clusters.
+    """
+    put = bind.put(ins.operands[0])
+    get = bind.integer(next(x for x in ins.operands[1:] if not isinstance(x, Imm)), "u32")
+
+    def step(m, mask):
+        if m.cluster == 1:
+            plain(m, mask)
+            return
+        lanes = m.addresses(get(m)) & (mask_bits | PEER_BIT)
+        own = np.broadcast_to(np.arange(m.B)[:, None] % m.cluster, lanes.shape)
+        rank = np.where(lanes >> RANK_BITS > 0, (lanes >> RANK_BITS) - 1, own)
+        found = (rank - rank % 2 + 1 << RANK_BITS) + (lanes & (REMOTE - 1))
+        found = np.where(rank % 2 == 0, lanes, found)  # an even block's own stays as it is
+        put(m, Affine(Pattern(found, int(found.min()), int(found.max()))), mask)
 
     return step
 

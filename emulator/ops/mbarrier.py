@@ -7,6 +7,7 @@ import numpy as np
 from emulator.errors import ExecutionError
 from emulator.machine.access import space_of
 from emulator.machine.mbarriers import COUNT, MBarrier, keys, named, waiters, warps_of
+from emulator.machine.tensor_memory import finish
 from emulator.machine.values import Affine, Pattern
 from emulator.ops.bulk_loads import land
 from emulator.ops.copies import settle
@@ -155,7 +156,10 @@ def _wait(ins, bind):
             if m.sanitizer is not None and passed.any():
                 m.sanitizer.passed_at_once(offset, passed, ins)
             late = lanes & ~passed
-            if late.any() and (settle(m, offset, late) | land(m, offset, late.any(axis=1))):
+            here = late.any(axis=1)
+            if late.any() and (
+                settle(m, offset, late) | land(m, offset, here) | finish(m, offset, here)
+            ):
                 barrier = MBarrier(m, offset)
                 passed = lanes & (barrier.phase[:, None] != wanted)
                 late = lanes & ~passed

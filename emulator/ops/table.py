@@ -22,6 +22,8 @@ from emulator.ops import (
     printing,
     registers,
     select,
+    tcgen05,
+    tcgen05_mma,
     tensor,
     video,
     warp,
@@ -85,6 +87,12 @@ FAMILIES = (
         merged(wgmma.OPCODES, registers.OPCODES),
         "every n; f16, bf16, tf32, e4m3, e5m2, s8, u8; A in registers or shared memory, all swizzles, "
         "transposed, scaled",
+    ),
+    Family(
+        "tensor memory",
+        merged(tcgen05.OPCODES, tcgen05_mma.OPCODES),
+        "of sm_100: alloc, dealloc, relinquish_alloc_permit; ld, st, wait, fence, commit (multicast too); cp; dense mma "
+        "of every kind, block-scaled ones too, A in shared or tensor memory, one block or a pair",
     ),
     Family(
         "asynchronous copies",

@@ -216,6 +216,36 @@ class AsyncShadow(ClusterShadow):
         agent = self.first_group + rank * self.groups + group
         self._agent_done(ticket, self._index(chunks), block // self.together, warps, agent)
 
+    # --- Tensor cores of tcgen05: one agent for each block, that of its first warpgroup ---
+
+    def tensor_core(self, block):
+        """(cluster, number in the order) of a block's tensor core."""
+        return block // self.together, self.first_group + block % self.together * self.groups
+
+    def tensor_read(self, instruction, block, thread, chunks, swizzle):
+        """A thread's tcgen05 starts to read pieces (n,), swizzled by (n,) bytes. Returns a ticket."""
+        cluster, agent = self.tensor_core(block)
+        by = self._thread(block, thread)
+        swizzle = np.repeat(swizzle, 16 >> self.granules.shift)[None]
+        return self._agent_reads(
+            instruction, "tcgen05", self._index(chunks)[None], np.array([cluster]),
+            np.array([[by >> 5]]), np.array([agent]), np.array([by]), swizzle,
+        )  # fmt: skip
+
+    def tensor_done(self, ticket, block, chunks):
+        """Those reads are over; the tensor core knows it."""
+        cluster, agent = self.tensor_core(block)
+        one = np.array([cluster])
+        index = self._index(chunks)[None]
+        self._agent_done(ticket, index, one, np.array([[agent]]), np.array([agent]))
+
+    def commit_arrives(self, offset, block, by):
+        """The commit of a thread of block `by` arrives at the mbarrier at `offset` of `block`."""
+        cluster, agent = self.tensor_core(by)
+        warps = np.zeros((self.blocks, self.warps), bool)
+        warps[cluster, agent] = True
+        super().release((("mbarrier", offset, "now"), block % self.together), warps)
+
     def _agent_reads(self, instruction, what, index, block, warps, agent, thread, swizzle):
         """(R, k) granules are read from now on. block, agent, thread: (R,); warps: (R, j) that issued it."""
         now = self.tick(instruction, what)
@@ -351,6 +381,6 @@ class AsyncShadow(ClusterShadow):
 
 def _reads_beside(ins) -> bool:
     """Whether an agent reads shared memory by this instruction."""
-    if "mma_async" in ins:
+    if "mma_async" in ins or ins.parts[0] == "tcgen05":
         return True
     return "bulk" in ins and ("bulk_group" in ins or ins.parts.count("shared::cta") > 0)

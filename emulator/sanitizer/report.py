@@ -3,12 +3,16 @@
 import re
 from dataclasses import dataclass, field
 
-# Every kind of hazard there is. Those from unfinished-read on are of TMA, wgmma and clusters.
+# Every kind of hazard there is. Those from unfinished-read on are of TMA, wgmma and clusters, those from
+# unfinished-product on of tensor memory.
 KINDS = (
     "read-after-write", "write-after-read", "write-after-write", "uninitialised-read", "unfinished-copy",
     "global-race", "uninitialised-register", "undefined-shuffle", "membermask", "unfinished-read",
     "missing-proxy-fence", "wrong-swizzle", "missing-init-fence", "exit-before-copy", "exited-block",
     "unfinished-wgmma", "overwritten-fragment", "missing-wgmma-fence", "uncommitted-wgmma",
+    "unfinished-product", "unordered-columns", "uninitialised-column", "missing-tcgen05-fence",
+    "missing-tcgen05-wait", "unfinished-tensor-load", "two-writers", "early-dealloc", "leaked-columns",
+    "uncommitted-product",
 )  # fmt: skip
 
 

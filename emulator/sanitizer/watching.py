@@ -6,7 +6,7 @@ from emulator.sanitizer.report import Places, source_name
 from emulator.sanitizer.shadow import STRONG, Shadow
 from emulator.text.program import WIDTHS
 
-_BESIDE = {"mbarrier_init", "bulk", "wgmma", "proxy", "cluster", "mapa",
+_BESIDE = {"mbarrier_init", "bulk", "wgmma", "proxy", "cluster", "mapa", "tcgen05",
            "mbarrier::complete_tx::bytes"}  # fmt: skip
 
 

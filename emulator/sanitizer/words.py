@@ -1,4 +1,4 @@
-"""Hazards of TMA, wgmma and clusters in words: what went wrong, and what mends it."""
+"""Hazards of TMA, wgmma, tensor memory and clusters in words: what went wrong, and what mends it."""
 
 from __future__ import annotations
 
@@ -64,8 +64,57 @@ _TEXTS = {
         "{who} ends with wgmma under way that was started {here}: wgmma.commit_group and "
         "wgmma.wait_group must come before the results are there"
     ),
+    "unfinished-product": (
+        "{who} touches columns of tensor memory {here} that the tcgen05 {there} may still be writing: its thread "
+        "must commit it to an mbarrier, and whoever touches them must wait for that phase or be told by one who did"
+    ),
+    "unordered-columns": (
+        "{who} touches columns of tensor memory {here} that another warp accessed {there}; nothing orders the two: "
+        "no barrier and no mbarrier stands between"
+    ),
+    "uninitialised-column": (
+        "{who} reads columns of tensor memory {here} that nobody has written; a first product needs "
+        "enable-input-d false"
+    ),
+    "missing-tcgen05-fence": {
+        "after": (
+            "{who} touches columns of tensor memory {here} after it was told that the access {there} is over, but no "
+            "tcgen05.fence::after_thread_sync stands between: put one after the wait or barrier"
+        ),
+        "before": (
+            "{who} touches columns of tensor memory {here} that another thread accessed {there}, which executed no "
+            "tcgen05.fence::before_thread_sync between that and the barrier or arrival: put one before it"
+        ),
+    },
+    "missing-tcgen05-wait": (
+        "{who} touches columns of tensor memory {here} while the tcgen05.{did} {there} may still be under way: "
+        "tcgen05.wait::{did} must follow that"
+    ),
+    "unfinished-tensor-load": (
+        "{who} uses a register {here} that the tcgen05.ld {there} is still loading: tcgen05.wait::ld must come before"
+    ),
+    "two-writers": (
+        "{who} starts a tcgen05 {here} that writes columns of tensor memory which another thread's, started {there}, is "
+        "writing: commit that to an mbarrier and wait for it, or let one thread issue both"
+    ),
+    "early-dealloc": (
+        "{who} deallocates columns of tensor memory {here} that the access {there} may still use: a barrier must "
+        "come between"
+    ),
+    "leaked-columns": (
+        "{who} ends and leaves {did} of tensor memory allocated {here}: tcgen05.dealloc must come before the end"
+    ),
+    "uncommitted-product": (
+        "{who} ends, and nobody has waited for the tcgen05 that it started {here}: commit it to an mbarrier and wait "
+        "for that before the end"
+    ),
 }  # fmt: skip
 _CURES = {
+    "tcgen05": (
+        "the tcgen05 {there}",
+        "a wait for the mbarrier that its tcgen05.commit arrives at must come",
+        "the wait for its tcgen05.commit",
+    ),
     "wgmma": ("the wgmma {there}", "wgmma.wait_group must come", "wgmma.wait_group"),
     "bulk read": (
         "the copy out of shared memory {there}",

@@ -1,0 +1,253 @@
+"""tcgen05.mma of every kind against NumPy's products, from every layout of its operands."""
+
+import numpy as np
+import pytest
+import tcgen05_source
+from cuda_source import compile_ptx
+
+import emulator
+from emulator.numbers import tcgen05
+from emulator.numbers.fp8 import VALUES
+
+CODES = {
+    "f16": 0,
+    "bf16": 1,
+    "tf32": 2,
+    "u8": 0,
+    "s8": 1,
+    "e4m3": 0,
+    "e5m2": 1,
+    "e2m3": 3,
+    "e3m2": 4,
+    "e2m1": 5,
+}
+RESULTS = {"f16": 0, "f32": 1, "s32": 2}
+
+
+def drawn(rng, type, shape):
+    """(element bits, the numbers they stand for) whose products add up exactly."""
+    small = rng.integers(-3, 4, shape)
+    if type in ("u8", "s8"):
+        small = np.abs(small) if type == "u8" else small
+        return small.astype(np.int8).view(np.uint8), small.astype(np.float64)
+    if type == "f16":
+        return small.astype(np.float16).view(np.uint16), small.astype(np.float64)
+    if type in ("bf16", "tf32"):
+        bits = small.astype(np.float32).view(np.uint32)
+        return (bits >> 16).astype(np.uint16) if type == "bf16" else bits, small.astype(np.float64)
+    width = {"e4m3": 8, "e5m2": 8, "e2m3": 6, "e3m2": 6, "e2m1": 4}[type]
+    fine = np.flatnonzero(np.isin(VALUES[type][: 1 << width], np.arange(-3, 4)))
+    codes = rng.choice(fine, shape).astype(np.uint8)
+    return codes, VALUES[type][codes].astype(np.float64)
+
+
+def packed(codes, type, padded):
+    """Rows of bytes as they stand in shared memory."""
+    if type == "e2m1":
+        pairs = codes[:, ::2] | codes[:, 1::2] << 4
+        if not padded:
+            return pairs
+        out = np.zeros((len(codes), codes.shape[1]), np.uint8)
+        out.reshape(len(codes), -1, 16)[:, :, :8] = pairs.reshape(len(codes), -1, 8)
+        return out
+    if type in ("e2m3", "e3m2"):
+        out = np.zeros((len(codes), codes.shape[1]), np.uint8)
+        for row, source in zip(out.reshape(-1, 16), codes.reshape(-1, 16), strict=True):
+            whole = sum(int(c) << 6 * i for i, c in enumerate(source))
+            row[:12] = list(whole.to_bytes(12, "little"))
+        return out
+    return codes.view(np.uint8)
+
+
+def descriptor(a, b, d, m, n, majors=(0, 0)):
+    kind = {"f16": CODES, "bf16": CODES}.get(a, CODES)
+    return (RESULTS[d] << 4 | kind[a] << 7 | kind[b] << 10 | majors[0] << 15 | majors[1] << 16
+            | n >> 3 << 17 | m >> 4 << 24)  # fmt: skip
+
+
+def run(rng, kind, a="f16", b="f16", d="f32", m=128, n=64, swizzles=(128, 128), majors="KK",
+        in_tensor=False, add=True, edit=lambda bits: bits):  # fmt: skip
+    """(what came out, what it must be, the trace)."""
+    k = tcgen05.KINDS[kind][0]
+    a_bits, a_values = drawn(rng, a, (m, k))
+    b_bits, b_values = drawn(rng, b, (n, k))
+    images, starts = [], []
+    at = 0
+    for bits, type, major, swizzle in (
+        (a_bits, a, majors[0], swizzles[0]), (b_bits, b, majors[1], swizzles[1]),
+    ):  # fmt: skip
+        rows = (
+            packed(bits, type, True)
+            if major == "K"
+            else np.ascontiguousarray(bits.T).view(np.uint8)
+        )
+        image, desc = tcgen05_source.place(rows, major == "K", swizzle)
+        images.append(image)
+        starts.append(desc + (at >> 4))
+        at += len(image)
+    image = np.concatenate(images)
+    words = np.zeros((8, 128), np.uint32)
+    lanes = tcgen05.lanes_of_rows(m, False, 0)
+    words[:, lanes] = (
+        np.ascontiguousarray(a_bits).view(np.uint32).reshape(m, -1).T[:8] if in_tensor else 0
+    )
+    before = rng.integers(-9, 10, (128, n)).astype({"f32": "f4", "f16": "f2", "s32": "i4"}[d])
+    stored = before.view(np.uint16).astype(np.uint32) if d == "f16" else before.view(np.uint32)
+    out = np.zeros((n, 128), np.uint32)
+    majority = tuple(int(x == "M") for x in majors)
+    idesc = edit(descriptor(a, b, d, m, n, majority))
+    module = emulator.Module(compile_ptx(tcgen05_source.product_source(kind, in_tensor), "100a"))
+    trace = module.launch(
+        "product", 1, 128,
+        [image, np.int32(len(image) // 16), np.uint64(starts[0]), np.uint64(starts[1]), np.uint32(idesc), words,
+         np.uint64(0), np.uint64(0), np.ascontiguousarray(stored.T), np.int32(n), out, np.int32(add)],
+        shared_bytes=len(image),
+    )  # fmt: skip
+    found = np.ascontiguousarray(out.T)[lanes]
+    found = (
+        (found & 0xFFFF).astype(np.uint16).view(np.float16)
+        if d == "f16"
+        else found.view(before.dtype)
+    )
+    return found, a_values @ b_values.T + (before[lanes] if add else 0), trace
+
+
+@pytest.mark.parametrize("m", [64, 128])
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "d"),
+    [("f16", "f16", "f16", "f32"), ("f16", "f16", "f16", "f16"), ("f16", "bf16", "bf16", "f32"),
+     ("tf32", "tf32", "tf32", "f32"), ("f8f6f4", "e4m3", "e5m2", "f32"), ("f8f6f4", "e2m3", "e3m2", "f32"),
+     ("f8f6f4", "e2m1", "e4m3", "f16"), ("i8", "s8", "u8", "s32")],
+)  # fmt: skip
+def test_every_kind(rng, kind, a, b, d, m):
+    found, wanted, trace = run(rng, kind, a, b, d, m)
+    assert (found == wanted).all() and not trace.hazards
+
+
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+@pytest.mark.parametrize("majors", ["KK", "MK", "KM", "MM"])
+def test_every_layout_in_shared_memory(rng, swizzle, majors):
+    found, wanted, trace = run(rng, "f16", swizzles=(swizzle, swizzle), majors=majors)
+    assert (found == wanted).all() and not trace.hazards
+
+
+def test_mn_major_bytes(rng):
+    found, wanted, _ = run(rng, "f8f6f4", "e4m3", "e4m3", majors="MM", n=128)
+    assert (found == wanted).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "type"), [("f16", "f16"), ("tf32", "tf32"), ("f8f6f4", "e4m3"), ("i8", "s8")]
+)
+@pytest.mark.parametrize("m", [64, 128])
+def test_a_from_tensor_memory(rng, kind, type, m):
+    d = "s32" if kind == "i8" else "f32"
+    found, wanted, trace = run(rng, kind, type, type, d, m, in_tensor=True)
+    assert (found == wanted).all() and not trace.hazards
+
+
+def test_without_what_was_there(rng):
+    found, wanted, _ = run(rng, "f16", add=False)
+    assert (found == wanted).all()
+
+
+def test_negated_operands(rng):
+    found, wanted, _ = run(rng, "f16", add=False, edit=lambda bits: bits | 1 << 13)
+    assert (found == -wanted).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(lambda b: b | 4, "sparse"), (lambda b: b & ~(31 << 24) | 2 << 24, "m is 32"),
+     (lambda b: b & ~(63 << 17) | 1 << 17, "n is 8"), (lambda b: b | 7 << 7, "format of A is 7"),
+     (lambda b: b | 3 << 4, "format of D is 3"), (lambda b: b | 1 << 3, "saturation"),
+     (lambda b: b | 1 << 30, "shift of .ws")],
+)  # fmt: skip
+def test_a_wrong_instruction_descriptor_is_named(rng, change, why):
+    with pytest.raises(emulator.ExecutionError, match=why):
+        run(rng, "f16", edit=change)
+
+
+SCALED = [
+    ("mxf8f6f4", ".block_scale", "e4m3", "ue8m0", 1),
+    ("mxf4", ".block_scale.scale_vec::2X", "e2m1", "ue8m0", 2),
+    ("mxf4nvf4", ".block_scale.scale_vec::2X", "e2m1", "ue8m0", 2),
+    ("mxf4nvf4", ".block_scale.scale_vec::4X", "e2m1", "ue4m3", 4),
+]
+
+
+@pytest.mark.parametrize(("kind", "block", "type", "scale", "count"), SCALED)
+def test_block_scales(rng, kind, block, type, scale, count):
+    """Scales lie in shared memory 128 rows at a time: row r's four bytes at r % 32 * 16 + r // 32 * 4."""
+    m, n, k = 128, 128, tcgen05.KINDS[kind][0]
+    a_bits, a = drawn(rng, type, (m, k))
+    b_bits, b = drawn(rng, type, (n, k))
+    low, high = (125, 130) if scale == "ue8m0" else (0x30, 0x48)
+    codes = [rng.integers(low, high, (rows, 4)).astype(np.uint8) for rows in (m, n)]
+    byte = 4 - count  # the last that fits
+    factors = []
+    for one in codes:
+        part = one[:, byte:].astype(np.int64)
+        factors.append(
+            2.0 ** (part - 127) if scale == "ue8m0" else VALUES["e4m3"][part].astype(float)
+        )
+    images, starts, at = [], [], 0
+    for bits in (a_bits, b_bits):
+        image, desc = tcgen05_source.place(packed(bits, type, k == 32), True, 32)
+        images.append(image)
+        starts.append(desc + (at >> 4))
+        at += len(image)
+    for one in codes:
+        image = np.zeros((16, 32, 4, 4), np.uint8)
+        image[0] = one.reshape(4, 32, 4).transpose(1, 0, 2)
+        images.append(image.reshape(-1))
+        starts.append((at >> 4) | 8 << 32 | 1 << 46)
+        at += image.size
+    image = np.concatenate(images)
+    bits = (CODES[type] if k == 32 else 1) * (1 << 7 | 1 << 10)
+    bits |= n >> 3 << 17 | m >> 4 << 24 | (scale == "ue8m0") << 23 | byte << 29 | byte << 4
+    out = np.zeros((n, 128), np.uint32)
+    module = emulator.Module(compile_ptx(tcgen05_source.product_source(kind, block=block), "100a"))
+    trace = module.launch(
+        "product", 1, 128,
+        [image, np.int32(len(image) // 16), *(np.uint64(x) for x in starts[:2]), np.uint32(bits),
+         np.zeros((8, 128), np.uint32), *(np.uint64(x) for x in starts[2:]), np.zeros((n, 128), np.uint32),
+         np.int32(n), out, np.int32(0)],
+        shared_bytes=len(image),
+    )  # fmt: skip
+    wide = [np.repeat(f, k // count, axis=1) for f in factors]
+    wanted = (a * wide[0]) @ (b * wide[1]).T
+    found = out.T.view(np.float32)
+    assert np.abs(found - wanted).max() <= 1e-6 * np.abs(wanted).max() and wanted.any()
+    assert not trace.hazards
+
+
+def test_fragments_are_cutlass_layouts():
+    """Thread t's registers in the shapes of loads and stores (CUTLASS, copy_traits_sm100.hpp)."""
+    t = np.arange(32)
+    lane, column = tcgen05.fragment("16x64b", 2)
+    assert (lane == t // 4 + t % 2 * 8).all() and (
+        column == np.array([[0], [2]]) + t // 2 % 2
+    ).all()
+    lane, column = tcgen05.fragment("16x256b", 1)
+    assert (lane[2] == t // 4 + 8).all() and (column[3] == t % 4 * 2 + 1).all()
+    lane, column = tcgen05.fragment("16x128b", 1)
+    assert (lane[1] == t // 4 + 8).all() and (column[1] == t % 4).all()
+    lane, column = tcgen05.fragment("16x32bx2", 4, split=16)
+    assert (lane == t % 16).all() and (column[3] == 3 + t // 16 * 16).all()
+    for shape in tcgen05.MOVES:  # every place once
+        lane, column = tcgen05.fragment(shape, 2, 2)
+        assert len({*zip(lane.flat, column.flat, strict=True)}) == lane.size
+
+
+def test_what_is_refused_is_named(rng):
+    for form, why in (("mma.ws.cta_group::1.kind::f16", "ws"), ("mma.sp.cta_group::1.kind::f16", ""),
+                      ("shift.cta_group::1.down", "shift"), ("cp.cta_group::1.4x256b", "4x256b")):  # fmt: skip
+        text = f".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() {{ tcgen05.{form} [0], 0; }}"
+        with pytest.raises(emulator.EmulatorError, match=f"tcgen05.*{why}"):
+            emulator.Module(text).launch("k", 1, 32, [])
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
