@@ -53,14 +53,16 @@ def try_launch(
     machine: str = "emulator",
     record: int = 256,
     blocks=None,
+    module: emulator.Module | None = None,
 ):
     """Launch on this machine. The emulator watches memory for hazards, and its Trace is returned.
 
     record: of how many warp executions per instruction the Trace keeps addresses. blocks: run only these.
+    module: where the kernel was launched before, so that its __device__ variables hold what that left there.
     """
     if machine == "gpu":
         return launch(built, entry, grid, block, args, shared_bytes, machine)
-    module = emulator.Module(built.ptx)
+    module = module or emulator.Module(built.ptx)
     try:
         with time_limit(EMULATOR_SECONDS):
             return module.launch(
@@ -84,11 +86,16 @@ def _copied(value, machine: str):
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def attempt(built: kernels.Build, entry: str, case: Case, machine: str = "emulator") -> Attempt:
+def attempt(
+    built: kernels.Build, entry: str, case: Case, machine: str = "emulator", module=None
+) -> Attempt:
     """Launch one case on copies of its arrays. Only what the kernel did wrong is caught."""
     args = tuple(_copied(a, machine) for a in case.args)
     try:
-        trace = try_launch(built, entry, case.grid, case.block, args, case.shared_bytes, machine)
+        shared = case.shared_bytes
+        trace = try_launch(
+            built, entry, case.grid, case.block, args, shared, machine, module=module
+        )
     except (*STOPPED, errors.Unsupported, ValueError, TypeError, kernels.UnsupportedGPU) as error:
         return Attempt(case, error=error)
     return Attempt(case, args[case.output], trace)

@@ -19,11 +19,13 @@ from .compiler_words import explained
 from .device_code import device_code
 from .includes import missing
 from .judge import compile_cell, judge
+from .patience import DoesNotEnd, time_limit
 from .verdict import RIGHT, WRONG, Verdict
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue
 NAMES = (*(exercise.name for exercise in EXERCISES), LAB)
 
+ANSWER_SECONDS = 5  # of the processor, for an answer in Python
 # What the gaps of a skeleton bring with them.
 EXPECTED_WARNINGS = "was declared but never referenced", "was set but never used"
 
@@ -152,7 +154,10 @@ def judge_answer(name: str, answer) -> Verdict:
     """Judge an answer that is not a kernel. A function that raises is a wrong answer, not an accident."""
     exercise = find(name)
     try:
-        mistakes = exercise.judge(answer)
+        with time_limit(ANSWER_SECONDS):
+            mistakes = exercise.judge(answer)
+    except DoesNotEnd:
+        mistakes = [f"it does not end: it was stopped after {ANSWER_SECONDS} s of the processor"]
     except Exception as error:
         mistakes = [f"{type(error).__name__}: {error}"]
     if mistakes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from emulator.counts.trace import COLUMNS
 
+from .attempt import attempt
 from .counts import COUNTS
 from .exercise import Goal
 from .explain import (
@@ -11,6 +12,31 @@ from .explain import (
     quote,
 )
 from .places import meeting
+
+LOOSE, FEW = 1.5, 32  # at drawn sizes edges weigh more, by another share in each right answer
+
+
+def beyond_at_drawn_size(kernel, tries) -> list[str]:
+    """Where the last size, drawn anew, costs far more than a goal leaves for it, measured by what the solution costs there.
+
+    tries: all launches of the reader's kernel, the one of that size last.
+    """
+    last, exercise = tries[-1], kernel.exercise
+    if not last.case.drawn or not exercise.goals:
+        return []
+    solution, said = kernel.solution(), []
+    there = attempt(solution, kernel.name, last.case)
+    cases = {one.case.label: one.case for one in tries}
+    for goal in exercise.goals:
+        known = goal.value(attempt(solution, kernel.name, cases[goal.case]).trace)
+        share = max(goal.limit / known, 1) if known else 1
+        limit = int(LOOSE * share * goal.value(there.trace)) + FEW if goal.limit else 0
+        if (value := goal.value(last.trace)) > limit:
+            said += [
+                f"{value:,} {goal.words} at {last.case.label}, a new size: {limit:,} would do there.",
+                *_worst_lines(last.trace, goal, kernel.source, kernel.name),
+            ]
+    return said
 
 
 def measured(kernel, traces) -> tuple[list[str], list[str]]:
@@ -31,7 +57,11 @@ def measured(kernel, traces) -> tuple[list[str], list[str]]:
             continue
         trace = traces[goal.case]
         missed += [told, *_worst_lines(trace, goal, kernel.source, kernel.name)]
-        if goal.metric == "shared_wavefronts" and _no_conflicts(trace):
+        if (
+            goal.metric == "shared_wavefronts"
+            and _no_conflicts(trace)
+            and not any("of the 32 lanes" in x for x in missed)
+        ):
             missed.append(
                 "These accesses have no conflicts, so there are too many of them. The compiler makes one 16-byte read of four "
                 "neighbours where it can unroll the loops, which needs bounds that are constants."
@@ -64,7 +94,26 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
         elif goal.metric == "global_sectors":
             spent += f" in {lines[n]['global_requests']:,} requests"
         said += [quote(n, source, ".cu"), f"  {spent}"]
+        if few := _few_lanes(trace, n, name):
+            said.append(few)
     return said
+
+
+def _few_lanes(trace, line: int, name: str) -> str | None:
+    """A sentence where hardly any lane of a warp executes this line."""
+    rows = [
+        row
+        for row in trace.instructions
+        if own_line(row.frames, f"{name}.cu") == line
+        and (row.global_requests or row.shared_wavefronts)
+    ]
+    warps, threads = (sum(getattr(row, what) for row in rows) for what in ("warps", "threads"))
+    if not warps or threads > 2 * warps:
+        return None
+    return (
+        f"  Only {max(threads // warps, 1)} of the 32 lanes of a warp is active there: a test or a loop gives one thread the work "
+        "of many. Share it out, so that neighbouring threads take neighbouring elements."
+    )
 
 
 def _no_conflicts(trace) -> bool:

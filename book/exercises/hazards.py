@@ -169,7 +169,7 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
                     f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
                     "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
                 )
-            elif first and _updates(first):
+            elif first and _updates(first) and not _some_store(trace, hazard):
                 did = (
                     f"reads a place{name} before anybody has stored there: `+=` adds to what is in it, which is nothing yet. "
                     "Store with `=`"
@@ -247,8 +247,16 @@ def _waits(trace, source: str) -> list[str]:
         ]
     newest = "newest group" if left == 1 else f"{left} newest groups"
     call = "consumer_wait()" if pipeline else f"cp_async_wait<{left}>()"
+    begins = f"{call} does not wait for the {newest}."
+    turns, committed = (sum(row.threads for row in rows) // threads for rows in (groups, commits))
+    if 1 < turns and committed < turns + left:
+        return [
+            f"{begins} Each thread comes to it {turns} times, and commits {committed} groups: in the last turns nothing is "
+            "committed, so the tile that is read then is in one of these. Commit in each turn, an empty group too, or let the "
+            "last turns wait for all."
+        ]
     return [
-        f"{call} does not wait for the {newest}. Count the groups that are committed before that wait, those "
+        f"{begins} Count the groups that are committed before that wait, those "
         "without a copy too: this copy is in one of the newest, or was started after the wait, into a buffer that is in use."
     ]
 
@@ -265,6 +273,15 @@ def _writes_twice(hazard) -> bool:
 
 
 _UPDATE = re.compile(r"^line \d+: [^=;]*\]\s*[+\-*/|&^]=")
+
+
+def _some_store(trace, hazard) -> bool:
+    """Whether another statement stores to shared memory, and not all threads come to it."""
+    threads = int(np.prod(trace.block)) * trace.blocks
+    return any(
+        row.shared_wavefronts and row.frames != hazard.frames and row.threads % threads
+        for row in trace.rows("st")
+    )
 
 
 def _updates(quoted: str) -> bool:
@@ -365,7 +382,7 @@ def _words(hazard) -> tuple[str, str]:
     if "the wgmma " in hazard.message and hazard.kind == "write-after-read":
         did = (
             "overwrites what a product has read, and this thread has not waited for those who waited for the product. "
-            "They have to arrive at an mbarrier after wgmma_wait, and this thread has to wait for it"
+            "After wgmma_wait they have to meet it, at a barrier (__syncthreads, named_barrier) or by an mbarrier"
         )
     elif "passed at once" in hazard.message:
         headline = "a wait with the wrong parity"

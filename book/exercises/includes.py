@@ -10,6 +10,7 @@ from kernels.nvrtc import compiler
 from kernels.rung import FOLDER as RUNG_FOLDER
 
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]+)[>\"]", re.MULTILINE)
+_DIRECTIVE = re.compile(r"(?m)^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include|import)[^\n]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|(\"(?:\\.|[^\"\\\n])*\")", re.DOTALL)
 _FOR_KERNELS = re.compile(
     r"cuda_(?:fp|bf)\d+\.h|mma\.h|cuda/[\w/]+|cooperative_groups\S*|cuda_pipeline\S*|cuda_runtime\S*"
@@ -40,13 +41,20 @@ _FOR_HOST_TOO = re.compile(
 
 def for_kernels(header: str) -> bool:
     """Device headers of CUDA, and those that lie beside the ladder's kernels."""
-    return bool(_FOR_KERNELS.fullmatch(header)) or (RUNG_FOLDER / header).is_file()
+    beside = re.fullmatch(r"\w+\.cuh", header) and (RUNG_FOLDER / header).is_file()
+    return bool(_FOR_KERNELS.fullmatch(header) or beside)
 
 
 def missing(text: str, file: str) -> tuple[Diagnostic, ...]:
     """An error for each header that is neither a kernel's nor the host's: there is no such file to include."""
     plain = _COMMENT.sub(lambda m: m[1] or re.sub(r"[^\n]", " ", m[0]), text)
     found = []
+    joined = plain.replace("\\\n", "")
+    for match in _DIRECTIVE.finditer(joined):
+        if not INCLUDE.match(match[0]) or match[0] not in plain:
+            line = joined.count("\n", 0, match.start()) + 1
+            said = "a header is included by its name, in quotes or angle brackets, in one line"
+            found.append(Diagnostic("error", said, file, line, None, match[0].strip()))
     for match in INCLUDE.finditer(plain):
         if not _known(match[1]):
             line = plain.count("\n", 0, match.start()) + 1
@@ -56,6 +64,8 @@ def missing(text: str, file: str) -> tuple[Diagnostic, ...]:
 
 
 def _known(header: str) -> bool:
+    if header.startswith("/") or ".." in header or "\\" in header or ":" in header:
+        return False  # a path leads out of the folders of headers
     if for_kernels(header) or header in _FOR_HOST or _FOR_HOST_TOO.fullmatch(header):
         return True
     try:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from contextlib import redirect_stdout
+from dataclasses import replace
+from io import StringIO
 
 import numpy as np
 
+import emulator
 import kernels
 
+from . import includes
 from .attempt import (
     Attempt,
     attempt,
@@ -24,7 +29,7 @@ from .explain import (
     parameter_name,
     quote,
 )
-from .goals import measured
+from .goals import beyond_at_drawn_size, measured
 from .hazards import absent_lanes
 from .mistake import Kernel, mistake
 from .pictures import of_accesses, of_hazards
@@ -38,13 +43,24 @@ from .weak import between_blocks
 
 
 def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = None) -> Verdict:
-    """Build and try this CUDA source: right at every case, then within the goals, then on the GPU."""
-    rng = rng or np.random.default_rng()
+    """Build and try this CUDA source: right at every case, then within the goals, then on the GPU.
+
+    rng: draws the inputs and the last size; with the same one the verdict is the same. What the kernel prints is kept
+    apart, so that nobody takes it for the verdict.
+    """
+    with redirect_stdout(StringIO()) as printed:
+        verdict = _judged(exercise, source, rng or np.random.default_rng())
+    return replace(verdict, printed=printed.getvalue())
+
+
+def _judged(exercise: Exercise, source: str, rng: np.random.Generator) -> Verdict:
 
     def failed(headline, *lines, pictures=()):
         return Verdict(exercise.name, False, headline, lines, tuple(pictures))
 
     try:
+        if unknown := includes.missing(source, f"{exercise.name}.cu"):
+            raise kernels.BuildError("", unknown)
         built = compile_cell(exercise.name, source, exercise.arch)
     except kernels.BuildError as error:
         lines = (x for d in error.diagnostics for x in in_words(d, source).splitlines())
@@ -69,6 +85,8 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         return failed(*hidden)
     if by_luck := _by_luck(kernel, tries[0]) or _of_some_threads(kernel, tries[0]):
         return failed(*by_luck)
+    if stale := _wrong_again(kernel, cases[0]):
+        return failed(*stale)
     right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
 
     traces = {one.case.label: one.trace for one in tries}
@@ -79,9 +97,11 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
         missed += exercise.inspect(
             built, next(one.trace for one in tries if one.case.label == label)
         )
+    missed = missed or beyond_at_drawn_size(kernel, tries)
     if missed:
         missed += stored_again(cases[0], tries[0].trace, source, exercise.name)
-        return failed("right, but not at its goal", right, *missed, pictures=drawn)
+        shown = [picture for picture in drawn if picture.missed]
+        return failed("right, but not at its goal", right, *missed, pictures=shown)
 
     gpu = kernels.gpu()
     if gpu is not None and exercise.arch and f"{gpu.arch}a" != exercise.arch:
@@ -125,6 +145,26 @@ def _by_luck(kernel: Kernel, one: Attempt) -> tuple[str, ...]:
     )
 
 
+_VARIABLE = re.compile(r"(?m)^\s*(?:\.visible\s+)?\.global\s[^;=]*?(\w+)(?:\[[^\]]*\])?;")
+
+
+def _wrong_again(kernel: Kernel, case) -> tuple[str, ...]:
+    """Headline and lines where a second launch is wrong, because a __device__ variable keeps what the first left there."""
+    names = _VARIABLE.findall(kernel.built.ptx)
+    if not names:
+        return ()
+    module = emulator.Module(kernel.built.ptx)
+    for _ in range(2):
+        again = attempt(kernel.built, kernel.name, case, module=module)
+    if again.right:
+        return ()
+    return (
+        "right at the first launch, wrong at the second",
+        f"A __device__ variable ({', '.join(names[:3])}) keeps its value from launch to launch. Set it back before the kernel "
+        "ends, or do without it.",
+    )
+
+
 def _of_some_threads(kernel: Kernel, one: Attempt) -> tuple[str, ...]:
     """Headline and lines where all threads come to a barrier that waits for fewer."""
     threads = int(np.prod(one.case.block))
@@ -158,12 +198,10 @@ def _for_gpu(exercise: Exercise, source: str, gpu) -> kernels.Build | None:
 
 
 def _pictures(kernel: Kernel, one: Attempt) -> tuple:
-    """Of a launch that is wrong: its first hazard, or what it accessed. Nothing where it stopped."""
+    """Of a launch that is wrong: its first hazard. Nothing where it stopped."""
     if one.error is not None or one.trace.uneven or absent_lanes(one.trace):
         return ()
-    if one.trace.hazards:
-        return of_hazards(one.trace, kernel.source)
-    return of_accesses(kernel.exercise, {one.case.label: one.trace}, kernel.source)
+    return of_hazards(one.trace, kernel.source)
 
 
 def _is_mistake(one: Attempt) -> bool:

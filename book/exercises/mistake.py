@@ -109,7 +109,12 @@ def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
                 said += (told,)
             if last.case.product is not None or last.case.output == 1:
                 said += tuple(_astray(kernel, [last.case]))
-        elif "write" in last.trace.hazards[0].kind and kernel.exercise.watch and not last.right:
+        elif (
+            "write" in last.trace.hazards[0].kind
+            and kernel.exercise.watch
+            and not last.right
+            and not _within_a_warp(last.trace.hazards[0])
+        ):
             told = kernel.exercise.watch(last.case, last.trace)
             said += (told,) if told else ()
         elif (first := last.trace.hazards[0]).kind == "unfinished-copy" and (
@@ -126,6 +131,13 @@ def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
             said += tuple(named(last.case, last.output, kernel.exercise.suspects))
         return _with_differences(kernel, said)
     return _wrong(kernel, tries, later)
+
+
+def _within_a_warp(hazard) -> bool:
+    """Whether two lanes of one warp race: their turns are not told apart by barriers."""
+    return hazard.other_thread is not None and (
+        hazard.thread[0] // 32 == hazard.other_thread[0] // 32
+    )
 
 
 def _with_differences(kernel: Kernel, said: tuple[str, ...]) -> tuple[str, ...]:
@@ -281,7 +293,7 @@ def _question(last: Attempt, kernel: Kernel) -> str:
     """What to look at, where a launch with new sizes leaves an array."""
     if isinstance(last.error, errors.Misaligned):
         return "Which test keeps a thread from a wide access where the address is no multiple of its width?"
-    if kernel.exercise.outside:
+    if kernel.exercise.outside and not _of_wide_only(kernel, last):
         return kernel.exercise.outside
     if _in_shared_memory(last):
         return _beyond_shared(last, kernel)

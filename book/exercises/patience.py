@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+AGAIN = 0.5  # seconds until a body that has caught the first exception gets another
 LOOK = 0.1  # seconds between two looks at the processor's time, where there is no timer for it
 
 
@@ -37,7 +38,7 @@ def _by_timer(seconds: float):
         raise DoesNotEnd(seconds, _ptx_line(frame))
 
     before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
     try:
         yield
     finally:

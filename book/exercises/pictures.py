@@ -48,14 +48,14 @@ class Picture:
         mine, goal = self.cost
         panels = {"yours": self.access}
         if mine > goal:
-            panels["the goal" if self.missed else "neighbours"] = neighbours(self.access)
+            panels["neighbours"] = neighbours(self.access)
         more = {"rows": "wavefront"} if self.space == SHARED else {}
         what = "wavefront" if self.space == SHARED else "sector"
         title = f"Your access takes {mine} {what}{'s' * (mine != 1)}"
         if mine <= goal:
             title += ", as few as can be"
         else:
-            title += f"; {'the goal is' if self.missed else 'neighbours would take'} {goal}"
+            title += f"; neighbours would take {goal}"
         line = self.line.rstrip(" .;")
         caption = f"{line[0].upper()}{line[1:]}. Shown is the first warp that executes it."
         return drawn(panels, title=title, caption=caption, **more)

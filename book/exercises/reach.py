@@ -56,6 +56,8 @@ def _first_read_beyond(trace, number: int, itemsize: int, size: int) -> int:
         for access in trace.accesses(row):
             if access.buffer == f"argument {number}":
                 lanes = access.addresses[access.active] // itemsize
+                if len(lanes) > 1 and lanes[0] > lanes[-1]:
+                    return 0  # it counts down, so where it begins says nothing
                 by_line.setdefault((row.frames, access.kind), []).append(lanes)
     touched = [np.concatenate(lanes) for lanes in by_line.values()]
     return min((int(lanes.min()) for lanes in touched if (lanes >= size).any()), default=0)

@@ -86,8 +86,8 @@ def if_copies_were_instant(built: kernels.Build, entry: str, case: Case, told) -
         return None
     if not wrong(case, output.astype(case.args[case.output].dtype)).any():
         return (
-            "The result would be right if each copy were done at once: tiles and buffers are the right ones, so a wait or a "
-            "barrier is missing, or stands at the wrong place."
+            "The result would be right if each copy were done at once: tiles and buffers are the right ones, so a wait, a "
+            "commit or a barrier is missing, or stands at the wrong place."
         )
     more = told(instant)
     text = (

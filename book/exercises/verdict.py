@@ -10,13 +10,14 @@ from .explain import (
 )
 
 RIGHT, WRONG = "✓", "✗"
+PRINTED = 8  # lines
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What the checker found. `lines` hold positions and counts; a value only where no cause was found.
 
-    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`.
+    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`. printed: by the kernel.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Verdict:
     headline: str
     lines: tuple[str, ...] = ()
     pictures: tuple = field(default=(), repr=False, compare=False)
+    printed: str = field(default="", repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return self.passed
@@ -31,6 +33,11 @@ class Verdict:
     def __str__(self) -> str:
         mark = RIGHT if self.passed else WRONG
         told = [line for text in self.lines for line in folded(text)]
+        if shown := self.printed.splitlines()[:PRINTED]:
+            told += [
+                "  What the kernel printed (the first lines):",
+                *(f"  | {line}" for line in shown),
+            ]
         return "\n".join([f"{mark} {self.name}: {self.headline}", *told])
 
 

@@ -25,7 +25,7 @@ def report(m: Chunk, why: str, error: type[Deadlock] | None = None) -> None:
         for at, mask in barrier.standing.items():
             places[at] = places[at] | mask if at in places else mask
             at_barrier |= mask
-    lines, first = [], None
+    lines, stands, first = [], [], None
     warps_at_barrier = at_barrier.reshape(m.W, 32).any(axis=1)
     divided = np.zeros(m.W, bool)
     for warp in range(m.W):
@@ -39,10 +39,12 @@ def report(m: Chunk, why: str, error: type[Deadlock] | None = None) -> None:
             first = first or (item, block)
             text = f"PTX line {item.line}: {item.text}{_cited(item)}" if item else "its end"
             coordinates = tuple(int(x) for x in m.blocks[block])
+            stands.append((coordinates, number, item.line if item else None))
             lines.append(f"block {coordinates}, warp {number}, lanes {ranges(lanes)}: {text}")
     more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
     item, block = first if first else (None, None)
     where = m.place_of(item, block) if item else {}
+    where["stands"] = tuple(stands[:32])
     if error is not None:
         raise error(why, lines[:32] + more, **where)
     left = m.launch.block_count - m.first - m.B
@@ -57,9 +59,10 @@ def report(m: Chunk, why: str, error: type[Deadlock] | None = None) -> None:
             "threads of one warp wait at a barrier that others of the warp never reach",
             lines[:32] + more,
             mbarriers.describe(m),
+            lacks=mbarriers.lacks(m),
             **where,
         )
-    raise Deadlock(why, lines[:32] + more, mbarriers.describe(m), **where)
+    raise Deadlock(why, lines[:32] + more, mbarriers.describe(m), lacks=mbarriers.lacks(m), **where)
 
 
 def _next_instruction(m: Chunk, at: int):

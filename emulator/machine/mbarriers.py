@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emulator.errors import ExecutionError
+from emulator.errors import ExecutionError, Lack
 from emulator.machine.access import resolve
 from emulator.machine.cluster import offsets as without_rank
 from emulator.machine.cluster import owners
@@ -107,7 +107,8 @@ class MBarrier:
                 f"for {int(self.tx[block])} bytes: wait for a phase before arriving for the next"
             )
             by = lanes[block] if lanes[block].any() else lanes.any(axis=0)
-            m.fail(ExecutionError, text, ins, block, int(by.argmax()), address=self.offset)
+            by = int(by.argmax())
+            m.fail(ExecutionError, text, ins, block, by, address=self.offset, reason="arrivals")
 
     def arrive_from_afar(self, count: np.ndarray) -> None:
         """`count` arrivals, (B,), by threads of other blocks, which get no token."""
@@ -233,26 +234,40 @@ def waiters(m) -> dict:
 
 def describe(m, most: int = 12) -> list[str]:
     """A line for each mbarrier that somebody waits for: what its phase lacks."""
-    lines = []
-    for (offset, _), (_, lanes, wanted) in waiters(m).items():
-        barrier = MBarrier(m, offset)
-        for block in np.flatnonzero((lanes & m.lanes_of(m.alive)).any(axis=1)).tolist():
-            lines.append(_state(m, barrier, block, int(wanted[block, lanes[block].argmax()])))
-    unique = list(dict.fromkeys(lines))
+    unique = [_in_words(one) for one in lacks(m)]
     more = [f"... and {len(unique) - most} more mbarriers"] if len(unique) > most else []
     return unique[:most] + more
 
 
-def _state(m, barrier: MBarrier, block: int, wanted: int) -> str:
-    symbol, start = m.code.shared_symbol(barrier.offset)
-    history = barrier.history
-    pending, expected = int(barrier.pending[block]), int(barrier.expected[block])
-    missing = int(barrier.tx[block])
-    announced, brought = int(history.announced[block]), int(history.brought[block])
-    phases = int(history.phases[block])
+def lacks(m) -> tuple[Lack, ...]:
+    """The same as values, one for each mbarrier and block."""
+    found = []
+    for (offset, _), (_, lanes, wanted) in waiters(m).items():
+        barrier = MBarrier(m, offset)
+        symbol, start = m.code.shared_symbol(offset)
+        history = barrier.history
+        for block in np.flatnonzero((lanes & m.lanes_of(m.alive)).any(axis=1)).tolist():
+            numbers = (
+                history.phases, barrier.pending, barrier.expected, barrier.tx, history.announced, history.brought
+            )  # fmt: skip
+            found.append(
+                Lack(
+                    tuple(m.blocks[block].tolist()),
+                    symbol,
+                    barrier.offset - start,
+                    *(int(one[block]) for one in numbers),
+                    int(wanted[block, lanes[block].argmax()]),
+                )
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _in_words(one: Lack) -> str:
+    pending, expected, phases, missing = one.pending, one.expected, one.phase, one.missing
+    announced, brought, wanted = one.announced, one.brought, one.wanted
     text = (
-        f"block {tuple(m.blocks[block].tolist())}: the mbarrier at byte {barrier.offset - start} of "
-        f"{symbol} is in phase {phases} (parity {phases & 1}) and lacks {pending} of {expected} arrivals"
+        f"block {one.block}: the mbarrier at byte {one.offset} of {one.symbol} is in phase {phases} "
+        f"(parity {phases & 1}) and lacks {pending} of {expected} arrivals"
     )
     if missing > 0:
         text += f" and {missing} bytes: {announced} were announced, copies brought {brought}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from emulator.errors import Misaligned, OutOfBounds
+from emulator.errors import Accessed, Misaligned, OutOfBounds
 from emulator.machine.values import Affine, Pattern, signed
 
 FIRST_ADDRESS = 0x7_0000_0000
@@ -79,6 +79,13 @@ class AddressSpace:
         if at >= 0 and address < self.buffers[at].end:
             return self.buffers[at]
         return None
+
+    def nearest(self, address: int) -> tuple[str, int, int]:
+        """(name, offset of the address in it, bytes) of the buffer that is nearest to an address."""
+        if not self.buffers or address < 4096:
+            return "", address, 0
+        found = min(self.buffers, key=lambda b: max(b.start - address, address - b.end + 1, 0))
+        return found.name, address - found.start, len(found.bytes)
 
     def describe(self, address: int) -> str:
         """Where an address is, in relation to the nearest buffer."""
@@ -253,9 +260,14 @@ def out_of_bounds(m, address, mask, total, instruction, space) -> None:
         shown = where
     else:
         text, shown = space.space.describe(where), where
+    verb = _verb(instruction)
+    if isinstance(space, Rows):
+        accessed = Accessed(verb, total, f"{space.name} memory", where, space.size)
+    else:
+        accessed = Accessed(verb, total, *space.space.nearest(where))
     raise OutOfBounds(
         f"{_verb(instruction)} {total} bytes at address {shown:#x}: {text}",
-        **m.place_of(instruction, block, thread), address=where,
+        **m.place_of(instruction, block, thread), address=where, accessed=accessed,
     )  # fmt: skip
 
 
@@ -267,7 +279,7 @@ def misaligned(m, address, mask, total, instruction) -> None:
     block, thread, where = _first(bad, lanes)
     raise Misaligned(
         f"{_verb(instruction)} {total} bytes at address {where:#x}, which is not a multiple of {total}",
-        **m.place_of(instruction, block, thread), address=where,
+        **m.place_of(instruction, block, thread), address=where, accessed=Accessed(_verb(instruction), total),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.errors import ExecutionError, Misaligned, OutOfBounds
+from emulator.errors import Accessed, ExecutionError, Misaligned, OutOfBounds
 from emulator.machine import boxes
 from emulator.machine.boxes import Mapped
 from emulator.machine.cluster import RANK_BITS, REMOTE
@@ -116,7 +116,14 @@ def check_inside(m, rows: Issuers, offset: np.ndarray, size: int, ins, what: str
         at = int(bad[0])
         text = f"{what}: {size} bytes at byte {int(offset[at])}; shared memory has {m.shared.size} bytes here"
         block, thread = int(rows.block[at]), int(rows.thread[at])
-        m.fail(OutOfBounds, text, ins, block, thread, address=int(offset[at]))
+        found = Accessed(
+            "reads",
+            int(size if np.ndim(size) == 0 else size[at]),
+            "shared memory",
+            int(offset[at]),
+            m.shared.size,
+        )
+        m.fail(OutOfBounds, text, ins, block, thread, address=int(offset[at]), accessed=found)
 
 
 def sizes_of(m, rows: Issuers, get, ins) -> np.ndarray:

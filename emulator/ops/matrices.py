@@ -34,7 +34,7 @@ def all_lanes(m, mask, ins) -> None:
                 warp = int(partial.argmax())
                 at = 32 * warp + int(lanes[warp].argmax())
                 text = f"{ins.parts[0]} is for all 32 lanes of a warp together, and only {there[warp]} came to it"
-                m.fail(BarrierDivergence, text, ins, at // m.T, at % m.T)
+                m.fail(BarrierDivergence, text, ins, at // m.T, at % m.T, reason="whole warp")
             m.masks["whole warps"] = (mask,)
 
 

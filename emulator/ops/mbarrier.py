@@ -143,7 +143,7 @@ def _wait(ins, bind):
                 block, thread = np.argwhere(wrong)[0]
                 what = int(np.broadcast_to(wanted, (m.B, m.T))[block, thread])
                 text = f"a wait for parity {what}: a parity is 0 or 1"
-                m.fail(ExecutionError, text, ins, int(block), int(thread))
+                m.fail(ExecutionError, text, ins, int(block), int(thread), reason="parity")
         else:
             wanted = np.broadcast_to(token_of(m), (m.B, m.T)) >> np.uint64(63)
             wanted = wanted.astype(np.int64)

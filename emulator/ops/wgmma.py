@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emulator.errors import BarrierDivergence, ExecutionError, OutOfBounds
+from emulator.errors import Accessed, BarrierDivergence, ExecutionError, OutOfBounds
 from emulator.machine.values import raw
 from emulator.machine.warpgroup import Product, flight
 from emulator.numbers import warpgroup
@@ -72,7 +72,9 @@ def _groups(m, mask, ins) -> np.ndarray:
         if len(members) < 4 or not members.all():
             here = int(lanes.reshape(m.B, -1, 32)[block, 4 * first : 4 * first + 4].sum())
             text = f"{ins.opcode.split('.sync')[0]} is for all 128 threads of a warpgroup together, and only {here} came to it"
-            m.fail(BarrierDivergence, text, ins, int(block), int(128 * first))
+            m.fail(
+                BarrierDivergence, text, ins, int(block), int(128 * first), reason="whole warpgroup"
+            )
         found.append(block * per + 4 * first + np.arange(4))
     result = np.array(found, np.int64).reshape(-1, 4)
     m.masks[key] = (mask, result)
@@ -291,7 +293,10 @@ def _located(m, descriptor, rows: int, mn_major: bool, ins, warps, name: str):
             f"leading {descriptor.leading}, stride {descriptor.stride} bytes, swizzle "
             f"{descriptor.swizzle}); shared memory has {m.shared.size} bytes here"
         )
-        m.fail(OutOfBounds, text, ins, block, 32 * group, address=int(place.max()))
+        accessed = Accessed("reads", 16, "shared memory", int(place.max()), m.shared.size)
+        m.fail(
+            OutOfBounds, text, ins, block, 32 * group, address=int(place.max()), accessed=accessed
+        )
     return place >> 4, descriptor.swizzle
 
 

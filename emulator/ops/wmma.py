@@ -35,6 +35,9 @@ _NARROW = {
 }  # elements of a 32-bit word, which is what is addressed of them
 
 
+_STRIDES = "the stride of a wmma access differs between threads"
+
+
 @dataclass(frozen=True)
 class _Run:
     """Elements of a lane's fragment that lie side by side in memory: first element, how many."""
@@ -141,7 +144,7 @@ def _tile(m, fragment, layout: str, stride, ins) -> _Tile:
     if type(stride) is not int:
         lanes = m.addresses(stride)
         if (lanes != lanes[0, 0]).any():
-            m.fail(ExecutionError, "the stride of a wmma access differs between threads", ins)
+            m.fail(ExecutionError, _STRIDES, ins, reason="lanes disagree")
         stride = int(lanes[0, 0])
     key = ("wmma tile", id(fragment), layout, stride)
     return m.state(key, lambda: _Tile(fragment, layout, stride, m.T))
@@ -160,7 +163,7 @@ def _one_pointer(m, base, mask, ins):
         place = int(np.flatnonzero(apart.reshape(-1))[0])
         block, thread = divmod(place, m.T)
         text = f"the pointer of a wmma access differs between lanes 0 and {place % 32} of a warp"
-        m.fail(ExecutionError, text, ins, block, thread)
+        m.fail(ExecutionError, text, ins, block, thread, reason="lanes disagree")
     return base
 
 
@@ -208,7 +211,7 @@ def _in_words(m, stride, per: int, ins) -> int:
     """A stride in elements of less than a byte, in 32-bit words."""
     lanes = np.unique(m.addresses(stride))
     if len(lanes) > 1:
-        m.fail(ExecutionError, "the stride of a wmma access differs between threads", ins)
+        m.fail(ExecutionError, _STRIDES, ins, reason="lanes disagree")
     words, rest = divmod(int(lanes[0]), per)
     if rest:
         m.fail(

@@ -398,6 +398,9 @@ class DeviceShadow:
             offset,
             frames=frames_of(ins),
             other_frames=frames_of(earlier),
+            verb=verb,
+            did=did,
+            other_block=None if block == other_block else self._block(other_block),
         )
 
     def _block(self, number: int) -> tuple[int, int, int]:

@@ -26,6 +26,9 @@ class Hazard:
     `-lineinfo`; frames adds what was inlined there, innermost first. block, thread are (x, y, z).
     address: byte offset in the block's shared memory, that is symbol + offset, or in the buffer that
     `symbol` names; 0 where it is about a register. count: how often, in granules or threads.
+    verb: what the access did ("reads" ...), of a global-race; did: what the earlier one was ("wrote", "read", "copy", "bulk",
+    "wgmma", "together" ...), as far as known. other_block: of the earlier access, where another. early: the thread's own wait
+    had passed at once.
     """
 
     kind: str
@@ -43,6 +46,10 @@ class Hazard:
     count: int = 0
     frames: tuple[tuple[str, int], ...] = ()
     other_frames: tuple[tuple[str, int], ...] = ()
+    verb: str = ""
+    did: str = ""
+    other_block: tuple[int, int, int] | None = None
+    early: bool = False
 
     def __post_init__(self):
         if self.kind not in KINDS:
@@ -179,6 +186,7 @@ def hazard_of(kind: str, text: str, seen: Seen) -> Hazard:
         *seen.places.symbol(seen.address),
         frames=frames_of(seen.instruction),
         other_frames=frames_of(seen.earlier),
+        did=seen.did or "",
     )
 
 

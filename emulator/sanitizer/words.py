@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from emulator.sanitizer import report
 from emulator.sanitizer.report import Hazard, Report, Seen, hazard_of, place_of, where
 
@@ -151,7 +153,7 @@ def describe(kind: str, seen: Seen, early=None, swizzle=()) -> Hazard:
     if swizzle:
         more["swizzle"] = swizzle[0]
         more["asked"] = "otherwise"
-    return _hazard(kind, _TEXTS[text], seen, more)
+    return replace(_hazard(kind, _TEXTS[text], seen, more), early=early is not None)
 
 
 def tell(found: Report, kind: str, seen: Seen, detail=None) -> None:

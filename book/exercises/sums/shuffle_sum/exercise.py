@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
+from book.exercises.attempt import attempt
 from book.exercises.exercise import Case, Exercise, Goal, Need
 from book.exercises.launches import last_drawn
 from book.exercises.sums.launches import piece_suspects, pieces
@@ -58,6 +60,23 @@ def _constants(trace) -> dict[str, int]:
     return known | {str(n): n for n in range(1 << 13)}
 
 
+_TAKEN = re.compile(r"\bshfl\.sync\.\w+\.b32\s+(%\w+)(?:\|(%\w+))?,\s*([^,]+),[^;]*;")
+
+
+def shuffles_are_used(built, trace) -> list[str]:
+    """Does the sum hang on the shuffles? Without them, each lane keeping its own value, it must come out wrong."""
+
+    def own(match: re.Match) -> str:
+        done = f"setp.eq.u32 {match[2]}, 0, 0; " if match[2] else ""
+        return f"{done}mov.b32 {match[1]}, {match[3]};"
+
+    case = pieces(32, 128)(np.random.default_rng(0))[0]
+    without = replace(built, ptx=_TAKEN.sub(own, built.ptx))
+    if not attempt(without, "shuffle_sum", case).right:
+        return []
+    return ["The sum is the same without the shuffles: their values are not used for it."]
+
+
 EXERCISE = Exercise.read(
     __file__,
     cases=lambda rng: last_drawn(pieces(32, 128)(rng)),
@@ -65,5 +84,6 @@ EXERCISE = Exercise.read(
     goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
     suspects=piece_suspects(32),
     watch=distances,
+    inspect=shuffles_are_used,
     twin=lambda run: 2 ** (run.per_warp("warp shuffles") - 2),
 )
