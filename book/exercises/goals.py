@@ -111,8 +111,8 @@ def _few_lanes(trace, line: int, name: str) -> str | None:
     if not warps or threads > 2 * warps:
         return None
     return (
-        f"  Only {max(threads // warps, 1)} of the 32 lanes of a warp is active there: a test or a loop gives one thread the work "
-        "of many. Share it out, so that neighbouring threads take neighbouring elements."
+        f"  Only {max(threads // warps, 1)} of the 32 lanes of a warp is active there: a test or a loop gives one thread the "
+        "work of many. Share it out, so that neighbouring threads take neighbouring elements."
     )
 
 

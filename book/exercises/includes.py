@@ -41,7 +41,7 @@ _FOR_HOST_TOO = re.compile(
 
 def for_kernels(header: str) -> bool:
     """Device headers of CUDA, and those that lie beside the ladder's kernels."""
-    beside = re.fullmatch(r"\w+\.cuh", header) and (RUNG_FOLDER / header).is_file()
+    beside = re.fullmatch(r"\w+\.cuh?", header) and (RUNG_FOLDER / header).is_file()
     return bool(_FOR_KERNELS.fullmatch(header) or beside)
 
 
@@ -64,8 +64,14 @@ def missing(text: str, file: str) -> tuple[Diagnostic, ...]:
 
 
 def _known(header: str) -> bool:
-    if header.startswith("/") or ".." in header or "\\" in header or ":" in header:
-        return False  # a path leads out of the folders of headers
+    if (
+        header.startswith("/")
+        or ".." in header
+        or "\\" in header
+        or ":" in header
+        or header.endswith(".cu")
+    ):
+        return False  # a path leads out of the folders of headers, and a rung is no header
     if for_kernels(header) or header in _FOR_HOST or _FOR_HOST_TOO.fullmatch(header):
         return True
     try:

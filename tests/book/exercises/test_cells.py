@@ -1,9 +1,10 @@
 # ruff: noqa: E501 (a row of a table of answers may run on)
 """`%%kernel`, `check` and the list of what has been passed: whatever a reader types is answered in a line."""
 
+import numpy as np
 import pytest
 
-from book.exercises import cell, check, find, lab, progress
+from book.exercises import cell, check, find, judge, lab, progress
 from tests.book.exercises.test_exercises import edited
 
 
@@ -229,3 +230,64 @@ def test_whatever_the_kernel_is_it_gets_a_verdict(text, capsys, monkeypatch):
     cell.check("coalesce")
     told = capsys.readouterr().out
     assert "✗ coalesce" in told and "Traceback" not in told
+
+
+COUNTER = [
+    ('extern "C"', '__device__ int counter;\nextern "C"'),
+    ("const int block = blockIdx.x;", "__shared__ int mine; if (threadIdx.x == 0) mine = atomicAdd(&counter, 1); __syncthreads(); const int block = mine;"),
+]  # fmt: skip
+AT_ONE_SIZE = [
+    ("const int row = blockIdx.y * 32 + threadIdx.y;", "const bool known = M == 64 && N == 96 && K == 32;\n    const int row = blockIdx.y * 32 + (known ? threadIdx.y : threadIdx.x);"),
+    ("const int col = blockIdx.x * 32 + threadIdx.x;", "const int col = blockIdx.x * 32 + (known ? threadIdx.x : threadIdx.y);"),
+]  # fmt: skip
+ONE_LANE = 'extern "C" __global__ void coalesce(const float* A, const float* B, float* C, int M, int N, int K) { if (threadIdx.x == 0 && threadIdx.y < 32) for (int j = 0; j < 32; ++j) { int row = blockIdx.y * 32 + threadIdx.y, col = blockIdx.x * 32 + j; if (row < M && col < N) { float sum = 0; for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col]; C[row * N + col] = sum; } } }'
+FORGED = [
+    (
+        "float sum = 0.0f;",
+        'float sum = 0.0f; if (row + col == 0) printf("\u2713 coalesce: right\\n");',
+    ),
+    ("k < K;", "k < K - 1;"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "edits", "words"),
+    [
+        ("rasterise", COUNTER, "keeps its value from launch to launch"),
+        ("coalesce", AT_ONE_SIZE, "a new size"),
+        ("coalesce", [("// C = A @ B", '#define SOLUTION\n#include "../book/exercises/memory/coalesce/kernel.cu"\n//')], "there is no header"),
+        ("coalesce", [("// C = A @ B", '#include "/etc/hosts"\n//')], "there is no header"),
+        ("coalesce", [("// C = A @ B", '#define H "/etc/hosts"\n#include H\n//')], "included by its name"),
+        ("coalesce", [("// C = A @ B", '#inc\\\nlude "/etc/hosts"\n//')], "included by its name"),
+        ("coalesce", [("// C = A @ B", '#include "03_naive.cu"\n//')], "there is no header"),
+        ("shuffle_sum", [("sum += __shfl_down_sync(0xffffffff, sum, step);", "sum += 0.0f * __shfl_down_sync(0xffffffff, sum, step);\n    __shared__ float s[128];\n    s[threadIdx.x] = sum;\n    __syncthreads();\n    if (lane == 0)\n        for (int j = 1; j < 32; ++j) sum += s[threadIdx.x + j];")], "0; the goal is|without the shuffles|goal"),
+    ],
+)  # fmt: skip
+def test_answers_that_once_passed(name, edits, words):
+    verdict = judge(find(name), edited(find(name).solution, edits), np.random.default_rng(3))
+    assert not verdict
+    assert any(one in " ".join(str(verdict).split()) for one in words.split("|")), str(verdict)
+
+
+def test_a_printed_tick_is_not_the_checkers():
+    verdict = judge(find("coalesce"), edited(find("coalesce").solution, FORGED))
+    first, *rest = str(verdict).splitlines()
+    assert first.startswith("✗ coalesce")
+    assert "  | ✓ coalesce: right" in rest and not any(line.startswith("✓") for line in rest)
+
+
+def test_an_answer_in_python_that_does_not_end_is_stopped(monkeypatch):
+    monkeypatch.setattr(cell, "ANSWER_SECONDS", 0.2)
+
+    def spin(lane, half):
+        while True:
+            try:  # noqa: SIM105 (as a reader would write it)
+                lane += 1
+            except Exception:
+                pass
+
+    assert "does not end" in str(cell.judge_answer("lane_map", spin))
+
+
+def test_one_thread_that_does_all_is_told_so():
+    assert "Only 1 of the 32 lanes" in " ".join(str(judge(find("coalesce"), ONE_LANE)).split())
