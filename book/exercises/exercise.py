@@ -150,7 +150,9 @@ class Exercise:
     def read(cls, file: str, **fields) -> Exercise:
         """The exercise of this file's folder: its name is the folder's, its words stand in `task.md` beside it."""
         folder = Path(file).parent
-        head, *sections = re.split(r"(?m)^## (.+)\n", (folder / "task.md").read_text("utf-8"))
+        head, *sections = re.split(
+            r"(?m)^## (.+)\n", (folder / "task.md").read_text(encoding="utf-8")
+        )
         title, minutes, task = re.fullmatch(
             r"# (.+)\n\n(\d+) minutes\n\n(.+)", head.strip(), re.DOTALL
         ).groups()

@@ -1,0 +1,154 @@
+"""Runs a student's Python in a process of its own. Only plain values come back, and they are judged here."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from emulator import TensorMap
+
+CHILD = Path(__file__).with_name("sandbox_child.py")
+ROOT = Path(__file__).resolve().parents[3]
+MEMORY = 2 << 30
+CLOCK = 6  # times the processor's seconds that the clock may take, for a sleeping answer
+
+
+class Stopped(Exception):
+    """The answer's process ended, or was ended."""
+
+
+class Sandbox:
+    """One student's process. seconds: of the processor, for all cells together and for each call."""
+
+    def __init__(self, seconds: float):
+        self.seconds = seconds
+        environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
+        if "SYSTEMROOT" in os.environ:
+            environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-s", "-E", str(CHILD), str(ROOT)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            cwd=ROOT.anchor, env=environment, text=True, encoding="utf-8",
+            preexec_fn=self._limits if os.name == "posix" else None,
+        )  # fmt: skip
+
+    def _limits(self) -> None:
+        import resource
+
+        whole = int(4 * self.seconds) + 5
+        resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.setsid()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def answers(self, cells: list[str]) -> dict:
+        """{exercise: value} that the cells gave to `check`; a function is called in its process."""
+        said = self._ask({"do": "cells", "cells": cells})
+        if not isinstance(said, dict):
+            raise Stopped("the answers came back garbled")
+        return {name: self._value(name, coded) for name, coded in said.items()}
+
+    def _value(self, name: str, coded):
+        if coded[0] != "function":
+            return decoded(coded, None)
+
+        def proxy(*arguments):
+            matrix = next((one for one in arguments if isinstance(one, np.ndarray)), None)
+            sent = [_sent(one) for one in arguments]
+            said = self._ask({"do": "call", "name": name, "arguments": sent})
+            if said[0] == "raised":
+                kind = ValueError if said[1] == "ValueError" else RuntimeError
+                raise kind(said[2] if kind is ValueError else f"{said[1]}: {said[2]}")
+            return decoded(said, matrix)
+
+        return proxy
+
+    def _ask(self, question: dict):
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+            with selectors.DefaultSelector() as selector:
+                selector.register(self.process.stdout, selectors.EVENT_READ)
+                if not selector.select(CLOCK * self.seconds):
+                    raise Stopped(f"the Python did not end within {self.seconds:g} s")
+            line = self.process.stdout.readline()
+        except (BrokenPipeError, OSError):
+            line = ""
+        if not line:
+            raise Stopped(f"the Python did not end within {self.seconds:g} s, or ended its process")
+        try:
+            return json.loads(line)
+        except ValueError:
+            raise Stopped("the Python wrote where only its answers belong") from None
+
+
+def _sent(value):
+    if isinstance(value, np.ndarray):
+        whole = value if value.base is None else value.base
+        return {"dtype": str(value.dtype), "shape": list(whole.shape), "columns": value.shape[1]}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def decoded(coded, matrix: np.ndarray | None):
+    """The value that a process sent. Nothing but numbers, words, sequences and tensor maps of `matrix` comes out."""
+    try:
+        kind, value = coded[0], coded[1]
+        if kind == "int":
+            return int(value)
+        if kind == "float":
+            return float(value)
+        if kind in ("constant", "str"):
+            return value
+        if kind in ("tuple", "list"):
+            found = [decoded(one, matrix) for one in value]
+            return tuple(found) if kind == "tuple" else found
+        if kind == "dict":
+            return {str(key): decoded(one, matrix) for key, one in value}
+        if kind == "map":
+            return _tensor_map(value, matrix)
+        if kind == "other":
+            return _Other(str(value))
+    except (TypeError, ValueError, KeyError, IndexError):
+        pass
+    raise Stopped("the answers came back garbled")
+
+
+class _Other:
+    """Stands for a value that is nothing an exercise asks for."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"a {self.kind}"
+
+
+def _tensor_map(value: dict, matrix: np.ndarray | None):
+    """The map over the grader's own matrix that says what the process's map said over its own."""
+    if matrix is None:
+        return _Other("TensorMap")
+    whole = matrix if matrix.base is None else matrix.base
+    shape, strides = tuple(value["shape"]), tuple(value["strides"])
+    last = sum((n - 1) * abs(step) for n, step in zip(shape, strides, strict=True))
+    offset = value["offset"]
+    if offset < 0 or min(strides) < 0 or offset + last + whole.itemsize > whole.nbytes:
+        return _Other("TensorMap of another array")
+    view = np.ndarray(shape, np.dtype(value["dtype"]), whole, offset, strides)
+    words = ("format", "swizzle", "interleave", "fill", "promotion")
+    steps = tuple(value["element_strides"])
+    named = {word: value[word] for word in words}
+    return TensorMap(view, box=tuple(value["box"]), element_strides=steps, **named)
