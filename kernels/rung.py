@@ -70,6 +70,7 @@ class Rung:
     TMA, the tile (rows, columns) of one copy of A and B, and of C where it stores by TMA: such a kernel takes
     tensor maps (`tensor_map`), 128-byte swizzled, for A and B, and one for C before C itself. `early` is for a
     kernel that waits itself for the one before it in the stream (griddepcontrol): its launch may begin sooner.
+    `timed`: False for a rung that nobody has timed here, which tables of times and drawings of the ladder leave out.
     `promises` is what `check` holds its accesses to, besides no spills.
     """
 
@@ -99,6 +100,7 @@ class Rung:
     boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     early: bool = False
     machine: str = "any"
+    timed: bool = True
     promises: Callable[..., tuple[Promise, ...]] = lambda **_: ()
 
     @property
@@ -127,10 +129,10 @@ class Rung:
         return self.min_arch <= number <= (self.max_arch or number)
 
     def target(self, arch: str) -> str:
-        """What to compile for on `arch`: sm_90a for a kernel that copies by TMA on sm_90, where
-        wgmma and setmaxnreg are for that architecture alone.
+        """What to compile for on `arch`: sm_90a and sm_100a for a kernel that copies by TMA, where
+        wgmma, setmaxnreg and tcgen05 are for that architecture alone.
         """
-        return "90a" if self.boxes and arch == "90" else arch
+        return f"{arch}a" if self.boxes and arch in ("90", "100") else arch
 
     def resolve(
         self, macros: Macros | None = None, arch: int | str | None = None

@@ -76,6 +76,22 @@ def of_wgmma(*rows: tuple) -> Callable[..., tuple[Promise, ...]]:
     )
 
 
+TENSOR_MEMORY = {
+    "BM of 128 and BN of 64, 128 or 256": lambda BM, BN, **_: BM == 128 and BN in (64, 128, 256)
+}
+
+
+def of_tcgen05(blocks: int = 1) -> Callable[..., tuple[Promise, ...]]:
+    """Whole sectors to C, whole lines by TMA; an instruction of so many blocks reads 32 bytes of each row of A and each
+    column of B.
+    """
+    return lambda BM, BN, **_: (
+        Promise(r"tcgen05\.mma", (blocks * BM + BN) / 4),
+        Promise(STORE, None, 16),
+        Promise(*BY_TMA),
+    )
+
+
 def copies_of(*, COPY: int, PAD: int, **_: int) -> tuple[Promise, ...]:
     """async_copy's: of one 4, 8 or 16 bytes per lane; rows of A start PAD floats further along."""
     wavefronts, sectors = {1: (1, 4), 2: (2, 8), 4: (10.5, 24)}[COPY]
@@ -481,6 +497,48 @@ LADDER = (
         ),
         space={"BN": (128, 192, 256), "STAGES": (3, 4, 5, 6), "CLUSTER": (1, 2), "GROUP": (4, 8, 16)},
         late=("GROUP",),
+    ),
+    # Blackwell's own rungs. Nobody has timed them here.
+    Rung(
+        "tcgen05", 28, "one thread multiplies 128 x 256; the sums stay in tensor memory",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs=TENSOR_MEMORY,
+        threads=lambda **_: 128,
+        shared=lambda BM, BN, **_: 128 * (BM + BN),
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        promises=of_tcgen05(),
+        min_arch=100, max_arch=100, timed=False,
+        variants=HOPPER_TYPES,
+    ),
+    Rung(
+        "tcgen05_pipelined", 29, "one warp copies, one multiplies, four store; two sets of sums in tensor memory",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 4, "BLOCKS": 148, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs=TENSOR_MEMORY,
+        threads=lambda **_: 192,
+        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
+        grid=persistent_grid,
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        promises=of_tcgen05(),
+        min_arch=100, max_arch=100, timed=False,
+        variants=HOPPER_TYPES,
+    ),
+    Rung(
+        "tcgen05_pair", 30, "two blocks multiply as one: 256 rows, each brings half of B",
+        inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 6, "BLOCKS": 148, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+        needs={**TENSOR_MEMORY, "BN of 128 or 256": lambda BN, **_: BN in (128, 256)},
+        threads=lambda **_: 192,
+        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN // 2) * STAGES,
+        grid=lambda M, N, **macros: persistent_grid(M, N, CLUSTER_M=2, **macros),
+        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
+        alignment=8,
+        promises=of_tcgen05(blocks=2),
+        min_arch=100, max_arch=100, timed=False,
+        variants=HOPPER_TYPES,
     ),
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip

@@ -66,7 +66,8 @@ def _rows(rung: Rung, recording: Recording) -> list[str]:
             rival = ""
         rows.append((*before, f"{rival}{types}", _three_digits(row["tflops"]), share))
         before = ("", "", "")  # further types of the same rung
-    rows = rows or [(*before, f"cuBLAS, {rung.types()}".replace("->", " to "), "not recorded", "")]
+    missing = "not recorded" if rung.timed else "not timed here"
+    rows = rows or [(*before, f"cuBLAS, {rung.types()}".replace("->", " to "), missing, "")]
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 
