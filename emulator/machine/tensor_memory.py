@@ -2,21 +2,19 @@
 
 A `tcgen05.mma` or `.cp` is done when somebody waits for an mbarrier at which a later `tcgen05.commit` of
 the same thread arrives, and could not go on without it: then it reads its operands, and writes, as late as the
-program allows. Operations of one thread are done in order. What a `tcgen05.ld` loads gets into its
-registers at `tcgen05.wait::ld`. Each block has all 512 columns to itself.
+program allows. Operations of one thread are done in order. Each block has all 512 columns to itself.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from emulator.errors import ExecutionError
 from emulator.machine.mbarriers import MBarrier
-from emulator.machine.values import raw
 from emulator.numbers.tcgen05 import COLUMNS, LANES
 from emulator.sanitizer.tensor_memory import TensorShadow
 from emulator.text.program import Instruction, Reg
@@ -214,18 +212,17 @@ def finish(m, offset: int, blocks: np.ndarray) -> bool:
 
 @dataclass
 class Load:
-    """One tcgen05.ld under way. warps: (W,) bool; values: (R, W, 32), of those warps; slots: register
-    slot -> which of R, what `mov` copied among them.
-    """
+    """One tcgen05.ld that nobody has waited for. warps: (W,) bool; slots: the registers that hold what it loads."""
 
     ins: Instruction
     warps: np.ndarray
-    values: np.ndarray
-    slots: dict[int, int] = field(default_factory=dict)
+    slots: set[int]
 
 
 class Loading:
-    """The loads of a chunk that nobody has waited for."""
+    """The loads of a chunk that nobody has waited for. Their registers hold the values already: ptxas makes whoever
+    uses them wait, and published PTX relies on it, though the PTX ISA asks for a tcgen05.wait::ld.
+    """
 
     def __init__(self, m):
         self.m, self.pending, self.bits = m, [], 0
@@ -236,21 +233,12 @@ class Loading:
             self.bits |= 1 << slot
 
     def wait(self, warps: np.ndarray) -> None:
-        """The loads of these warps, (W,) bool, get into their registers."""
-        m, rest = self.m, []
+        """These warps, (W,) bool, wait for their loads."""
         for load in self.pending:
-            here = load.warps & warps
-            if here.any():
-                for slot, at in load.slots.items():
-                    old = raw(m.regs[slot], np.dtype(np.uint32))
-                    fresh = np.array(np.broadcast_to(old, (m.B, m.T))).reshape(m.W, 32)
-                    fresh[here] = load.values[at][here]
-                    m.regs[slot] = fresh.reshape(m.B, m.T)
-                load.warps = load.warps & ~warps
-            if load.warps.any():
-                rest.append(load)
-        self.pending, self.bits = rest, 0
-        for load in rest:
+            load.warps = load.warps & ~warps
+        self.pending = [load for load in self.pending if load.warps.any()]
+        self.bits = 0
+        for load in self.pending:
             for slot in load.slots:
                 self.bits |= 1 << slot
 
@@ -265,7 +253,7 @@ class Loading:
             if not here.any():
                 continue
             if move is not None and move[0] in load.slots:
-                load.slots[move[1]] = load.slots[move[0]]
+                load.slots.add(move[1])
                 self.bits |= 1 << move[1]
                 continue
             if any((reads | writes) >> slot & 1 for slot in load.slots):

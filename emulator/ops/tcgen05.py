@@ -176,13 +176,10 @@ def _tell(m, ins, warps, where, packed: bool, write: bool) -> None:
 def _ld(ins, bind):
     shape, lanes, columns, packed, address, registers = _move(ins, bind)
     get = bind.address(address, "tensor")
-    slots = {}
-    for at, register in enumerate(registers):
-        bind.put(register)
-        slots[bind.names.slot(register)] = at
+    put = bind.put_lanes(registers)
+    slots = {bind.names.slot(register) for register in registers}
     if len(slots) != len(registers):
         raise bind.error("a register is named twice")
-    bind.partial |= bind.defs  # they come at tcgen05.wait::ld
 
     def step(m, mask):
         meet(m, mask, ins)
@@ -197,9 +194,8 @@ def _ld(ins, bind):
         values = np.zeros((len(registers), m.W, 32), np.uint32)
         values[:, warps] = found.transpose(1, 0, 2)
         m.rows[ins.index].bytes += found.size * 4
-        here = np.zeros(m.W, bool)
-        here[warps] = True
-        loading(m).start(Load(ins, here, values, dict(slots)))
+        put(m, values, mask)
+        loading(m).start(Load(ins, warps_of(m, mask), set(slots)))
 
     return step
 

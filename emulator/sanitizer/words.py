@@ -93,7 +93,8 @@ _TEXTS = {
         "tcgen05.wait::{did} must follow that"
     ),
     "unfinished-tensor-load": (
-        "{who} uses a register {here} that the tcgen05.ld {there} is still loading: tcgen05.wait::ld must come before"
+        "{who} uses a register {here} that the tcgen05.ld {there} may still be loading: by the PTX ISA tcgen05.wait::ld must "
+        "come before"
     ),
     "two-writers": (
         "{who} starts a tcgen05 {here} that writes columns of tensor memory which another thread's, started {there}, is "
