@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from numbers import Integral
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from .occupancy import LIMITS
 from .shapes import STATIC_RESERVE, tile_grid
 
 FOLDER = Path(__file__).resolve().parent
+POSITIVE, NATURAL = range(1, 1 << 31), range(1 << 31)  # what a macro of type int may be
 
 Macros = Mapping[str, int]
 Extent = Callable[..., int]
@@ -39,6 +40,9 @@ class Types:
         return f"{self.inputs}->{self.output}"
 
 
+FORMATS = frozenset(one.name for one in fields(Types))
+
+
 @dataclass(frozen=True)
 class Promise:
     """What a rung promises of the instructions that `opcode` (a pattern, matched at the beginning)
@@ -59,6 +63,8 @@ class Rung:
     `grid` the blocks, all from the macros as keyword arguments. `tile` names the macros (or gives
     the numbers) that M, N and K are padded to, None when the kernel guards its own edges.
     `variants` maps a macro setting to the fields of `Types` and the macro defaults it changes.
+    `domains` names the values of macros that are not any positive integer; those of a macro by which variants choose
+    number formats follow from `variants`.
     `fallbacks` are smaller settings for GPUs with less shared memory than the defaults need.
     `space` lists what the autotuner may try (of BLOCKS, how many per multiprocessor); those of
     `late` order the work without changing the tiles, and are tried on the best tiles only. `valid`
@@ -92,6 +98,7 @@ class Rung:
     a_major: str = "K"
     b_major: str = "N"
     variants: tuple[tuple[Macros, Mapping], ...] = ()
+    domains: Mapping[str, Sequence[int]] = field(default_factory=dict)
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     late: tuple[str, ...] = ()
     valid: Callable[..., bool] = lambda **_: True
@@ -150,16 +157,21 @@ class Rung:
         for name, value in given.items():
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise ValueError(f"{self.name}: {name} is an integer, not {value!r}")
-            if name.startswith("HALF_") and value not in (0, 1):
-                raise ValueError(f"{self.name}: {name} is 0 or 1, not {value}")
-            if value < (0 if self.macros[name] == 0 or name in ("PAD", "SPLIT") else 1):
-                raise ValueError(f"{self.name}: {name} is positive, not {value}")
+            if value not in (domain := self.domain(name)):
+                raise ValueError(f"{self.name}: {name} is {_in_words(domain)}, not {value}")
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
             known = LIMITS.get(int(str(arch).rstrip("af")), LIMITS[75])
             limit = known.shared_per_block - STATIC_RESERVE
             choices = [c for c in choices if self.shared(**c) <= limit] or choices[-1:]
         return choices[0]
+
+    def domain(self, macro: str) -> Sequence[int]:
+        """The values that a macro may have."""
+        if macro in self.domains:
+            return self.domains[macro]
+        chosen = [s[macro] for s, changes in self.variants if macro in s and FORMATS & set(changes)]
+        return tuple(sorted({self.macros[macro], *chosen})) if chosen else POSITIVE
 
     def check_needs(self, macros: Macros) -> None:
         """ValueError, which says what would be right, for settings that would give wrong answers."""
@@ -206,3 +218,11 @@ class Rung:
             for setting, changes in self.variants
             if all(values.get(name) == value for name, value in setting.items())
         ]
+
+
+def _in_words(domain: Sequence[int]) -> str:
+    """ "0 or 1", "1, 2 or 4", "at least 0"."""
+    if isinstance(domain, range):
+        return f"at least {domain[0]}, at most {domain[-1]}"
+    *most, last = map(str, domain)
+    return f"{', '.join(most)} or {last}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from .rung import Promise, Rung
+from .rung import NATURAL, Promise, Rung
 from .shapes import (
     FLOAT,
     H100_SMS,
@@ -186,6 +186,7 @@ LADDER = (
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "COPY": 4, "PAD": 4},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
+        domains={"COPY": (1, 2, 4), "PAD": NATURAL},
         variants=(({"COPY": 1}, {"macros": {"PAD": 1}}), ({"COPY": 2}, {"macros": {"PAD": 2}})),
         promises=copies_of,
     ),
@@ -242,6 +243,7 @@ LADDER = (
         threads=warp_threads,
         shared=lambda BM, BN, BK, PAD, **_: HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
+        domains={"PAD": NATURAL},
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "PAD": (0, 8)},
         promises=promise((LOAD, None, 16), (r"wmma\.load", 4), (TO_SHARED, 6), (r"wmma\.store", None, 8)),
     ),
@@ -254,6 +256,7 @@ LADDER = (
         threads=warp_threads,
         shared=lambda BM, BN, BK, STAGES, PAD, **_: STAGES * HALF * (BM * (BK + PAD) + BK * (BN + PAD)),
         tile=("BM", "BN", "BK"),
+        domains={"PAD": NATURAL},
         space={"BM": (64, 128), "BN": (64, 128), "BK": (16, 32, 64), "WM": (32, 64), "WN": (32, 64), "STAGES": (2, 3)},
         promises=promise((COPIES, 13, 24), (r"wmma\.load", 4), (r"wmma\.store", None, 8)),
     ),
@@ -397,7 +400,7 @@ LADDER = (
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **TWO_CONSUMERS,
-            "PINGPONG of 0, or of 1 with BM=64": lambda BM, PINGPONG, **_: PINGPONG == 0 or (PINGPONG, BM) == (1, 64),
+            "BM of 64 for PINGPONG=1": lambda BM, PINGPONG, **_: PINGPONG == 0 or BM == 64,
         },
         threads=lambda BM, PINGPONG, **_: 384 if PINGPONG else consumers_and_producer(BM=BM),
         shared=persistent_shared,
@@ -407,6 +410,7 @@ LADDER = (
         promises=of_wgmma(*PANELS),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
+        domains={"HELD": NATURAL, "PINGPONG": (0, 1)},
         space={"BM": (64, 128), "BN": (64, 128, 192, 256), "STAGES": (3, 4, 6, 8), "BUFFERS": (2, 4), "GROUP": (8, 16),
                "HELD": (0, 4)},
         late=("GROUP", "HELD"),
@@ -430,6 +434,7 @@ LADDER = (
         promises=of_wgmma(*PANELS),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
+        domains={"HELD": NATURAL},
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (3, 4, 6), "BUFFERS": (2, 4), "GROUP": (4, 8), "HELD": (0, 4),
                "CLUSTER_M": (1, 2)},
         late=("GROUP", "HELD"),
@@ -448,7 +453,6 @@ LADDER = (
         needs={
             **WGMMA_TILES,
             **TWO_STAGES,
-            "SPLIT to be 0, 1, 2, 4 or 8": lambda SPLIT, **_: SPLIT in (0, 1, 2, 4, 8),
             "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
             "slices of whole panels of C (128 bytes), where SPLIT is above 1": slices_are_panels,
             "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, **_: SPLIT < 2 or CLUSTER_M == 1,
@@ -463,6 +467,7 @@ LADDER = (
         promises=of_wgmma((FROM_SHARED, 4), (STORE, None, 16), *PANELS),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
+        domains={"SPLIT": (0, 1, 2, 4, 8)},
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (2, 3, 4, 5, 6), "SPLIT": (0, 1, 2),
                "A_BOX": (16, 64, 128), "PER_SM": (1, 2), "CLUSTER_M": (1, 2), "TOGETHER": (1, 3)},
         valid=lambda **macros: split_is_worth_trying(**macros),
@@ -488,6 +493,7 @@ LADDER = (
         promises=of_wgmma(*PANELS),
         min_arch=90, max_arch=90,
         b_major="K",
+        domains={"PROMOTE": NATURAL},
         variants=(
             ({"TF32_INPUT": 1}, {"inputs": "tf32", "output": "float32", "macros": {"FLOAT_OUTPUT": 1}}),
             ({"INT8_INPUT": 1}, {"inputs": "int8", "accumulator": "int32", "output": "float32", "macros": {"FLOAT_OUTPUT": 1}}),

@@ -22,7 +22,7 @@ from pathlib import Path
 from .build import cache_folder, normal_arch, write_whole
 from .machine import gpu
 from .occupancy import LIMITS
-from .rung import FOLDER, Rung, Types
+from .rung import FOLDER, FORMATS, Rung, Types
 from .rungs import find
 from .shapes import STATIC_RESERVE
 
@@ -32,7 +32,6 @@ CLASSES = (1024, 2048, 4096, 8192)
 # Shapes that fill no GPU, and that a class would not speak for: each is a class of its own.
 SHAPES = ("16x8192x8192", "64x8192x8192", "128x8192x8192", "256x256x65536", "4096x4096x128")
 SKINNY = 8  # C is skinny when one of its sides is this many times less than the greatest of M, N, K
-NUMBER_FORMATS = {"inputs", "accumulator", "output"}
 BOOK_ARCH = 90  # of the GPU that the book's pages show
 
 Size = int | tuple[int, int, int]
@@ -184,10 +183,7 @@ def searched(
 def format_macros(rung: Rung) -> set[str]:
     """The macros of a rung that choose number formats, and no tiles."""
     return {
-        name
-        for setting, changes in rung.variants
-        if NUMBER_FORMATS & set(changes)
-        for name in setting
+        name for setting, changes in rung.variants if FORMATS & set(changes) for name in setting
     }
 
 
@@ -260,8 +256,6 @@ def types_of(rung: str | Rung) -> list[tuple[dict[str, int], Types]]:
     """
     rung = find(rung)
     choices: list[dict[str, int]] = [{}]
-    choices += [
-        dict(setting) for setting, changes in rung.variants if NUMBER_FORMATS & set(changes)
-    ]
+    choices += [dict(setting) for setting, changes in rung.variants if FORMATS & set(changes)]
     found = [(setting, rung.types(setting)) for setting in choices]
     return [(s, t) for s, t in found if (t.inputs, t.output) != ("float16", "bfloat16")]

@@ -25,7 +25,7 @@ B = np.ones((30, 10), np.float32)
         ("coarsened_1d", {"BM": 1}, "multiple of TM"),
         ("tiled", {"HALF_INPUT": 2}, "0 or 1"),
         ("tiled", {"BLOCK": 16.0}, "an integer"),
-        ("tiled", {"BLOCK": 0}, "positive"),
+        ("tiled", {"BLOCK": 0}, "at least 1"),
         ("cpu", {"BM": 64}, "no macro"),
     ],
 )

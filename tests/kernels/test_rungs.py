@@ -3,8 +3,10 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import kernels
 from kernels import RUNGS, build, diff, find, source
 from kernels.occupancy import LIMITS
 from kernels.rungs import ARCHITECTURES
@@ -154,3 +156,22 @@ def test_a_row_without_a_grid_needs_the_macros_of_one():
         ValueError, match="naive has no macros BM and BN: its row has to give a grid"
     ):
         rung.geometry({}, 64, 64, 64)
+
+
+def test_a_macro_takes_the_values_of_its_row_and_no_others():
+    flags = 0
+    for rung in RUNGS.values():
+        for name, default in rung.macros.items():
+            domain = rung.domain(name)
+            assert default in domain, (rung.name, name)
+            outside = domain[-1] + 1
+            with pytest.raises(ValueError, match=f"{rung.name}: {name} is .*, not {outside}"):
+                rung.resolve({name: outside})
+            flags += list(domain[:3]) == [0, 1]
+    assert flags >= 20  # the number formats of tiled and of part III
+
+
+def test_a_number_format_that_is_none_is_refused_before_a_launch():
+    A = np.ones((16, 16), np.float16)
+    with pytest.raises(ValueError, match="wgmma: BF16_INPUT is 0 or 1, not 7"):
+        kernels.gemm("wgmma", A, A, macros={"BF16_INPUT": 7}, machine="emulator")
