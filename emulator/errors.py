@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # What an ExecutionError may be about where its class does not tell.
-REASONS = ("parity", "arrivals", "whole warp", "whole warpgroup", "lanes disagree")
+REASONS = (
+    "parity",
+    "arrivals",
+    "whole warp",
+    "whole warpgroup",
+    "lanes disagree",
+    "different barriers",
+)
 
 
 class EmulatorError(Exception):
@@ -104,8 +111,8 @@ class Lack:
 
 class Deadlock(ExecutionError):
     """No warp can make progress. `.waiting` lists where each one stands, as text, `.barriers` what the
-    mbarriers lack that somebody waits for. The same as values: `.stands`, a (block, warp, PTX line or None) each, and
-    `.lacks`, a `Lack` each.
+    mbarriers lack that somebody waits for. The same as values: `.stands`, a (block, warp, lanes in words,
+    PTX line or None) each, and `.lacks`, a `Lack` each.
     """
 
     def __init__(

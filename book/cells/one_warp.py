@@ -7,6 +7,7 @@ import numpy as np
 import kernels
 from book.exercises import diagnose
 from book.exercises.exercise import Case, Product
+from book.exercises.words import words
 
 
 def run(cuda: str, *arrays, needs: int = 75):
@@ -39,7 +40,7 @@ def findings(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> list[str]:
         scale=np.abs(wide.A) @ np.abs(wide.B),
         product=wide,
     )
-    return diagnose.findings(case, C)
+    return [words(one) for one in diagnose.findings(case, C)]
 
 
 def explain(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:

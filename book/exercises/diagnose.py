@@ -11,20 +11,11 @@ import re
 import numpy as np
 
 from .exercise import Case
+from .finding import EFFECT, Finding, told
 from .launches import unwritten
-from .spans import indices
 from .suspects import SUSPECTS
 from .terms import of_product
-
-NOTHING_ADDED = "0: nothing was added up there."
-LEFT_OUT = (
-    "0: nothing is added to these outputs. A loop over a thread's outputs leaves them out, or a test keeps their thread from "
-    "adding."
-)
-NOT_COPIED = (
-    "0, and no 0 belongs there: a test leaves them out, or they are copied from where zeros stand."
-)
-NOT_EXPLAINED = "wrong"
+from .words import where, words
 
 
 def wrong(case: Case, got: np.ndarray) -> np.ndarray:
@@ -32,7 +23,9 @@ def wrong(case: Case, got: np.ndarray) -> np.ndarray:
     return ~_close(got, case.expected, case) | unwritten(got)
 
 
-def named(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None) -> list[str]:
+def named(
+    case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None
+) -> list[Finding]:
     """The suspects that give this output, at most two; of `others`, wrong outputs of other cases, they explain all they can.
 
     others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next. fine: cases
@@ -59,7 +52,7 @@ def named(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=No
         alike = [row for row in found if _matches(other, output, gone, row[1])]
         silent = [row for row in found if not _tells(other, row[1])]
         found = alike or silent or found
-    return [f"{message}." for message, _ in found[:1]]
+    return [Finding("suspect", None, {"says": message}) for message, _ in found[:1]]
 
 
 def _tells(case: Case, guess) -> bool:
@@ -81,56 +74,55 @@ def _predicted(case: Case, guess) -> np.ndarray | None:
     return None if predicted is None or predicted.shape != case.expected.shape else predicted
 
 
-def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None) -> list[str]:
-    """What is wrong with this output, as sentences; empty when nothing is.
+def findings(
+    case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None
+) -> list[Finding]:
+    """What is wrong with this output; empty when nothing is. The finders are asked in order, until one knows a cause.
 
     others, fine, first: other launches of the same kernel, which tell suspects apart that look alike here (`named`).
     """
     bad, missing = wrong(case, got), unwritten(got)
     if not bad.any():
         return []
-    said = []
-    if missing.any():
-        said.append(_never_written(missing))
-        bad = bad & ~missing
-        if not bad.any():
-            return said
-    if found := named(case, got, suspects, others, fine, first):
-        return [*said, *found]
-    if not got[bad].any():
-        everywhere = not got[~missing].any()
-        if not case.tolerance and not everywhere:
-            return [*said, f"{_first_up(where(bad))} {NOT_COPIED}"]
-        return [*said, f"{_first_up(where(bad))} {NOTHING_ADDED if everywhere else LEFT_OUT}"]
-    if left := _left_as_it_was(case, got, bad):
-        return [*said, left]
-    if scaled := _scaled(case, got, missing):
-        return [*said, scaled]
-    if moved := _moved(case, got, missing):
-        return [*said, moved]
-    if np.isnan(got[bad].astype(float)).all():
-        return [
-            *said,
-            f"{_first_up(where(bad))} NaN: computed from memory that was never written "
-            "(what the output held before is no number: with beta = 0 it must not be read).",
-        ]
-    if not missing.any() and (counted := of_product(case, got)):
-        return [*said, counted]
-    if off := _off_by_one_number(case, got, bad | missing):
-        return [*said, off]
-    if kind := _whole_numbers(case, got, missing) or _of_another_kind(case, got, missing):
-        return [*said, kind]
-    if how := _changed_on_the_way(case, got, bad):
-        return [*said, f"{_first_up(where(bad))} {how}"]
-    if partly := _partly(case, got, bad, suspects):
-        return [*said, partly]
-    return [*said, f"{place_and_values(case, got, bad)}{_too_few_digits(case, got)}"]
+    found = [Finding("never-written", missing, certainty=EFFECT)] if missing.any() else []
+    bad = bad & ~missing
+    if not bad.any():
+        return found
+    more = named(case, got, suspects, others, fine, first)
+    for finder in () if more else FINDERS:
+        if one := finder(case, got, bad, missing):
+            more = [one]
+            break
+    partly = None if more else _partly(case, got, bad, suspects)
+    return found + (more or [partly or unexplained(case, got, bad)])
+
+
+def _zeros(case: Case, got, bad, missing) -> Finding | None:
+    """Where nothing but zeros is wrong."""
+    if got[bad].any():
+        return None
+    everywhere = not got[~missing].any()
+    if not case.tolerance and not everywhere:
+        return Finding("not-copied", bad)
+    if everywhere:
+        return Finding("nothing-added", bad, certainty=EFFECT)
+    return Finding("left-out", bad)
+
+
+def _not_numbers(case: Case, got, bad, missing) -> Finding | None:
+    return Finding("not-a-number", bad) if np.isnan(got[bad].astype(float)).all() else None
+
+
+def _weights(case: Case, got, bad, missing) -> Finding | None:
+    """How often each term along K is counted."""
+    said = None if missing.any() else of_product(case, got)
+    return told("terms", said)[0] if said else None
 
 
 LEAST = 8  # elements that a suspect has to explain where the others are right
 
 
-def _partly(case: Case, got, bad, suspects) -> str | None:
+def _partly(case: Case, got, bad, suspects) -> Finding | None:
     """A suspect that explains all wrong elements, where others of the output are right: one path or column of a kernel."""
     if not case.tolerance or bad.sum() < LEAST or bad.mean() > 0.97:
         return None
@@ -144,27 +136,22 @@ def _partly(case: Case, got, bad, suspects) -> str | None:
         if (np.abs(predicted - case.expected)[bad] <= loose[bad]).mean() > 0.5:
             continue
         if (np.abs(predicted - got)[bad] <= loose[bad]).all():
-            return f"{_first_up(where(bad))} wrong, and the others right. There: {message[0].lower()}{message[1:]}."
+            return Finding("partly", bad, {"there": message[0].lower() + message[1:]})
     return None
 
 
-def place_and_values(case: Case, got: np.ndarray, bad: np.ndarray) -> str:
+def unexplained(case: Case, got: np.ndarray, bad: np.ndarray) -> Finding:
     """Which elements are wrong, and what the first of them holds: where no cause is known."""
     at = tuple(np.argwhere(bad)[0])
-    place = ", ".join(map(str, map(int, at)))
-    values = f"[{place}] holds {got[at]:.5g} and must hold {case.expected[at]:.5g}"
-    return f"{_first_up(where(bad))} {NOT_EXPLAINED}: {values}."
+    evidence = {
+        "at": ", ".join(map(str, map(int, at))),
+        "held": got[at],
+        "right": case.expected[at],
+    }
+    return Finding("unexplained", bad, evidence | {"digits": _too_few_digits(case, got)}, EFFECT)
 
 
-def _never_written(missing: np.ndarray) -> str:
-    if missing.all():
-        return "No element is ever written."
-    if missing.mean() > 0.97:
-        return "Almost none of the elements are ever written."
-    return f"{_first_up(where(missing))} never written."
-
-
-def _whole_numbers(case: Case, got, missing) -> str | None:
+def _whole_numbers(case: Case, got, bad, missing) -> Finding | None:
     """Sums that are all whole numbers where hardly one should be."""
     if not case.tolerance or (~missing).sum() < 8:
         return None
@@ -174,51 +161,8 @@ def _whole_numbers(case: Case, got, missing) -> str | None:
         if (got == np.round(got))[~missing].all() and (
             case.expected != np.round(case.expected)
         ).all():
-            return "Every element is a whole number: is a sum, or a product on its way, kept in a variable of type int?"
+            return Finding("whole-numbers")
     return None
-
-
-def explained(said: list[str]) -> bool:
-    """Whether findings name a cause, rather than only where the output is wrong."""
-    last = said[-1]
-    unset = ("never written.", "ever written.")
-    return not (last.endswith((NOTHING_ADDED, *unset)) or f" {NOT_EXPLAINED}: [" in last)
-
-
-def where(mask: np.ndarray) -> str:
-    """The marked elements in words, with a verb: "rows 16 and up are"."""
-    flat = mask.reshape(-1, mask.shape[-1]) if mask.ndim > 1 else mask.reshape(1, -1)
-    rows, cols = flat.shape
-    by_row, by_col = flat.mean(1) > 0.97, flat.mean(0) > 0.97
-    if flat.mean() > 0.97:
-        return "every element is"
-    if mask.ndim == 1 and _covers(flat, by_row[:, None] | by_col):
-        return _verb(indices("element", by_col))
-    if by_row.any() and _covers(flat, np.repeat(by_row[:, None], cols, 1)):
-        return _verb(indices("row", by_row))
-    if by_col.any() and _covers(flat, np.repeat(by_col[None], rows, 0)):
-        return _verb(indices("column", by_col))
-    if by_row.any() and by_col.any() and _covers(flat, by_row[:, None] | by_col):
-        return f"{indices('row', by_row)} and {indices('column', by_col)} are"
-    part_row, part_col = flat.any(1), flat.any(0)
-    if _covers(flat, part_row[:, None] & part_col):
-        return f"{indices('row', part_row)}, there {indices('column', part_col)}, are"
-    first = tuple(int(i) for i in np.argwhere(mask)[0])
-    share = max(1, round(100 * float(flat.mean())))
-    return f"about {share}% of the elements (the first at {list(first)}) are"
-
-
-def _verb(subject: str) -> str:
-    one = subject.split()[0] in ("row", "column", "element")
-    return f"{subject} {'is' if one else 'are'}"
-
-
-def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
-    return mask[shape].mean() > 0.97 and not mask[~shape].any()
-
-
-def _first_up(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
@@ -264,7 +208,7 @@ def _within(case: Case, got, missing, predicted, times: float) -> bool:
     return bool((same | missing).all() and (differs & ~missing).any())
 
 
-def _moved(case: Case, got, missing) -> str | None:
+def _moved(case: Case, got, bad, missing) -> Finding | None:
     """What belongs elsewhere: whole rows or columns of a product, chunks or elements of a mapping."""
     if case.product is not None:
         return (
@@ -287,7 +231,10 @@ def _moved(case: Case, got, missing) -> str | None:
         found = np.flatnonzero((right == mine[at]).all(1))
         if len(found) == 1:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
-            return f"{here} of the output{chunk} holds what belongs at {there}{_how_moved(case, got, here, there)}."
+            evidence = {"here": here, "there": there, "chunk": chunk}
+            return Finding(
+                "moved-chunk", None, evidence | {"how": _how_moved(case, got, here, there)}
+            )
     return None
 
 
@@ -306,7 +253,7 @@ def _how_moved(case: Case, got, here, there) -> str:
     return ": compare the index that stores it with the index that reads it"
 
 
-def _scattered(case: Case, got, missing) -> str | None:
+def _scattered(case: Case, got, missing) -> Finding | None:
     """Of a product: each wrong element is one that belongs elsewhere, in another row and another column."""
     if case.product is None or missing.any() or got.size > 1 << 14 or not np.isfinite(got).all():
         return None
@@ -324,10 +271,7 @@ def _scattered(case: Case, got, missing) -> str | None:
         return None
     at = int(np.flatnonzero(sure)[0])
     here, there = (list(map(int, np.unravel_index(i, got.shape))) for i in (at, int(source[at])))
-    return (
-        f"{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the one "
-        "that it was formed for. Compare the rows and columns that are read with those that are stored to."
-    )
+    return Finding("scattered", None, {"here": here, "there": there})
 
 
 def _too_few_digits(case: Case, got) -> str:
@@ -337,14 +281,11 @@ def _too_few_digits(case: Case, got) -> str:
     off = float((np.abs(got.astype(float) - case.expected) / np.maximum(case.scale, 1e-30)).max())
     if not 2.0**-19 < off < 2.0**-9:
         return ""
-    return (
-        f" All are nearly right: they agree to {int(-np.log2(off))} bits, where {int(-np.log2(case.tolerance))} are wanted. So "
-        "something on the way is too short (a half keeps 11 bits, tf32 too), is rounded before all is added up, or small terms "
-        "are missing or wrong."
-    )
+    bits, wanted = int(-np.log2(off)), int(-np.log2(case.tolerance))
+    return words(Finding("digits", None, {"bits": bits, "wanted": wanted}))
 
 
-def _of_another_kind(case: Case, got, missing) -> str | None:
+def _of_another_kind(case: Case, got, bad, missing) -> Finding | None:
     """Numbers that betray the type that they have gone through: an int, a half, or the bits of an int."""
     if got.dtype != np.float32 or not case.tolerance:
         return None
@@ -353,21 +294,18 @@ def _of_another_kind(case: Case, got, missing) -> str | None:
         return None
     bits = np.ascontiguousarray(held).view(np.int32)
     if (np.abs(bits.astype(np.int64)) < 1 << 20).all():
-        return (
-            "The output holds the bits of whole numbers, which as floats are next to 0 or NaN: a pointer or a value of "
-            "type int stands where a float should."
-        )
+        return Finding("bits-of-ints")
     if not np.isfinite(held).all():
         return None
     with np.errstate(over="ignore"):
         halves = held.astype(np.float16).astype(np.float32)
         fits = right.astype(np.float32).astype(np.float16).astype(np.float32) == right
     if (halves == held).all() and not fits.all():
-        return "All values fit a half: a sum or a product is rounded to half, which keeps 11 significant bits."
+        return Finding("fits-a-half")
     return None
 
 
-def _moved_element(case: Case, got, missing) -> str | None:
+def _moved_element(case: Case, got, missing) -> Finding | None:
     """Of sums: all wrong ones hold what belongs at one other place each."""
     close = np.broadcast_to(case.tolerance * case.scale, got.shape)
     source = {}
@@ -379,23 +317,20 @@ def _moved_element(case: Case, got, missing) -> str | None:
     at = min(source, default=None)
     if at is None:
         return None
-    return (
-        f"Element {at} of the output holds what belongs at {source[at]}: the row, or piece, that is summed is not the one that "
-        "the sum is stored for."
-    )
+    return Finding("moved-sum", None, {"here": at, "there": source[at]})
 
 
-def _left_as_it_was(case: Case, got, bad) -> str | None:
+def _left_as_it_was(case: Case, got, bad, missing) -> Finding | None:
     """Where an output that holds old values is wrong, and is what it was."""
     if case.product is None or not case.product.beta:
         return None
     same = bad & (got == case.args[case.output])
     if not same.any() or (bad & ~same).any():
         return None
-    return f"{_first_up(where(same))} what they were before: no thread stores there. Which test keeps it from that?"
+    return Finding("as-it-was", same)
 
 
-def _scaled(case: Case, got, missing) -> str | None:
+def _scaled(case: Case, got, bad, missing) -> Finding | None:
     """Which multiples of A @ B and of the old C the output is, where these are not alpha and beta."""
     p = case.product
     if p is None or not p.beta or missing.any() or not np.isfinite(got).all() or got.size < 8:
@@ -414,10 +349,14 @@ def _scaled(case: Case, got, missing) -> str | None:
         else ""
     )
     first, second = (0.0 if abs(factor) < 1e-4 else float(factor) for factor in (first, second))
-    return (
-        f"The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {p.alpha:g} * (A @ B) + "
-        f"{p.beta:g} * (the old C), with alpha={p.alpha:g} and beta={p.beta:g}.{named_too}"
-    )
+    evidence = {
+        "first": first,
+        "second": second,
+        "alpha": p.alpha,
+        "beta": p.beta,
+        "named": named_too,
+    }
+    return Finding("scaled", None, evidence)
 
 
 def _in_alpha_and_beta(factor: float, p) -> str | None:
@@ -433,44 +372,41 @@ def _in_alpha_and_beta(factor: float, p) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _changed_on_the_way(case: Case, got, bad) -> str | None:
+def _changed_on_the_way(case: Case, got, bad, missing) -> Finding | None:
     """What has become of values that belong where they are: the sign, or their last digits."""
     held, right = got[bad].astype(float), case.expected[bad].astype(float)
     if not np.isfinite(held).all():
         return None
     if (np.abs(held + right) <= 1e-6 * np.abs(right)).all():
-        return "of the wrong sign."
+        return Finding("wrong-sign", bad)
     if not case.tolerance and (np.abs(held - right) <= 1e-3 * np.abs(right).max()).all():
-        return (
-            "nearly right: their last digits have changed. Values that are only moved must be copied, since arithmetic "
-            "rounds them."
-        )
+        return Finding("last-digits", bad)
     return None
 
 
-def _off_by_one_number(case: Case, got, bad) -> str | None:
+def _off_by_one_number(case: Case, got, bad, missing) -> Finding | None:
     """Where every element is too large by the same number, or by the same factor."""
-    if not case.tolerance or not bad.all() or got.size < 3:
+    if not case.tolerance or not (bad | missing).all() or got.size < 3:
         return None
     off = got.astype(float) - case.expected
     loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
     middle = float(np.median(off))
     if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
         side = "large" if middle > 0 else "small"
-        return f"Every element is too {side} by {abs(middle):.4g}: does the sum begin with 0?"
+        return Finding("offset", None, {"side": side, "by": abs(middle)})
     factor = float(np.median(got / np.where(case.expected, case.expected, 1)))
     near = np.abs(got - factor * case.expected) <= loose * max(abs(factor), 1)
     alpha = case.product.alpha if case.product is not None else 1.0
     if near.all() and abs(alpha - 1) > 1e-3 and abs(factor - alpha) < 1e-3:
-        return f"Every element is {alpha:g} times what it must be, and alpha is {alpha:g}: alpha is multiplied in twice."
+        return Finding("alpha-twice", None, {"alpha": alpha})
     if near.all() and abs(alpha - 1) > 1e-3 and abs(factor * alpha - 1) < 1e-3:
-        return f"Every element is A @ B, not multiplied by alpha, which is {alpha:g}. Does alpha lose its digits on the way?"
+        return Finding("no-alpha", None, {"alpha": alpha})
     if near.all() and abs(factor - 1) > 1e-3 and abs(factor) > 1e-3:
-        return f"Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?"
+        return Finding("factor", None, {"factor": factor})
     return None
 
 
-def _moved_line(what: str, mine, right, gone) -> str | None:
+def _moved_line(what: str, mine, right, gone) -> Finding | None:
     n = len(right)
     if n > 256 or gone.any():
         return None
@@ -483,10 +419,12 @@ def _moved_line(what: str, mine, right, gone) -> str | None:
     if source == list(range(n)):
         return None
     first, *more = [i for i in range(n) if source[i] != i]
-    told = f"{what.capitalize()} {first} of the output holds what belongs in {what} {source[first]}"
+    begins = (
+        f"{what.capitalize()} {first} of the output holds what belongs in {what} {source[first]}"
+    )
     if more:
-        told += f", {what} {more[0]} what belongs in {what} {source[more[0]]}"
-    return f"{told}: the {what} that is computed and the {what} that is stored are not the same."
+        begins += f", {what} {more[0]} what belongs in {what} {source[more[0]]}"
+    return Finding("moved-line", None, {"begins": begins, "what": what})
 
 
 def stops_at_another_size(case: Case, missing: np.ndarray) -> list[str]:
@@ -506,3 +444,18 @@ def stops_at_another_size(case: Case, missing: np.ndarray) -> list[str]:
                 f"{right} must stand?"
             )
     return said
+
+
+# In order; each is given the case, the output, and the masks of what is wrong and of what was never written.
+FINDERS = (
+    _zeros,
+    _left_as_it_was,
+    _scaled,
+    _moved,
+    _not_numbers,
+    _weights,
+    _off_by_one_number,
+    _whole_numbers,
+    _of_another_kind,
+    _changed_on_the_way,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from textwrap import shorten
 
@@ -36,6 +37,39 @@ _STOPPED = {
     ),
     errors.Trap: ("it stopped itself (trap)", ""),
 }
+
+
+# By the emulator's own reason, where the class of the error says too little.
+_REASONS = {
+    "arrivals": (
+        "an mbarrier that gets too many arrivals",
+        "Somebody arrives for the next phase before this one has ended. Who fills a stage has to wait until it is empty: "
+        "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
+    ),
+    "parity": (
+        "a parity that is neither 0 nor 1",
+        "Take the lowest bit of the number of the phase, as n % 2 or n & 1. In C -1 % 2 is -1.",
+    ),
+    "whole warpgroup": (
+        "an instruction of the whole warpgroup that not all threads reach",
+        "All 128 threads of the warpgroup have to come to it together: no `if` and no return before it that only some take.",
+    ),
+    "whole warp": (
+        "an instruction of the whole warp that not all lanes reach",
+        "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some "
+        "take.",
+    ),
+    "lanes disagree": (
+        "lanes of one warp that disagree",
+        "All 32 lanes have to give load_matrix_sync and store_matrix_sync the same pointer, that of the first element of the "
+        "tile, and the same stride. Which elements each lane takes is the fragment's affair. So threadIdx.x may stand there "
+        "only as threadIdx.x / 32, the number of the warp.",
+    ),
+}
+_APART = (
+    "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "
+    "shuffle) needs all 32 lanes together: no `if` around it that only some take."
+)
 
 
 _GOES_ON = tuple(
@@ -90,20 +124,11 @@ def explain_error(
         ("the emulator stopped it", ""),
     )
     frames = getattr(error, "frames", {})
-    if "more arrivals at the mbarrier" in str(error):
-        headline, why = (
-            "an mbarrier that gets too many arrivals",
-            "Somebody arrives for the next phase before this one has ended. Who fills a stage has to wait until it is empty: "
-            "is that wait there, and does it name the right parity? A wait for the wrong one passes at once.",
-        )
-
     if isinstance(error, errors.Misaligned):
-        why = _misaligned(getattr(error, "instruction", "")) or why
-    if "a parity is 0 or 1" in str(error):
-        headline, why = (
-            "a parity that is neither 0 nor 1",
-            "Take the lowest bit of the number of the phase, as n % 2 or n & 1. In C -1 % 2 is -1.",
-        )
+        why = _misaligned(error.instruction) or why
+    headline, why = _REASONS.get(getattr(error, "reason", ""), (headline, why))
+    if isinstance(error, errors.Deadlock) and not error.reason and _lanes_apart(error.stands):
+        why = _APART
 
     def at(ptx_line) -> str | None:
         return quoted(frames.get(ptx_line, ()), source, file)
@@ -117,41 +142,17 @@ def explain_error(
     if getattr(error, "block", None) is not None:
         thread = f", thread {error.thread}" if error.thread is not None else ""
         name = kernel or file.removesuffix(".cu")
-        message = _in_words(str(error).splitlines()[0], source, name)
-        said.append(f"block {error.block}{thread}: {message}")
-    if "is for all 128 threads" in str(error):
-        headline = "an instruction of the whole warpgroup that not all threads reach"
-        why = "All 128 threads of the warpgroup have to come to it together: no `if` and no return before it that only some take."
-    if "is for all 32 lanes" in str(error):
-        headline = "an instruction of the whole warp that not all lanes reach"
-        why = (
-            "All 32 lanes of the warp have to come to it together: no `if`, no return and no loop before it that only some "
-            "take."
-        )
-    if "of a wmma access differs between" in str(error):
-        headline = "lanes of one warp that disagree"
-        why = (
-            "All 32 lanes have to give load_matrix_sync and store_matrix_sync the same pointer, that of the first element of the "
-            "tile, and the same stride. Which elements each lane takes is the fragment's affair. So threadIdx.x may stand there "
-            "only as threadIdx.x / 32, the number of the warp."
-        )
-    if _lanes_apart(getattr(error, "waiting", [])):
-        why = (
-            "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "
-            "shuffle) needs all 32 lanes together: no `if` around it that only some take."
-        )
+        said.append(f"block {error.block}{thread}: {_message(error, source, name)}")
     seen: set[str] = set()
-    for text in getattr(error, "waiting", []):
-        who, _, where = text.partition(": ")
-        if where in seen or len(seen) == 4:  # other warps wait at the same place
-            continue
-        seen.add(where)
-        number = re.match(r"PTX line (\d+)", where)
-        line = at(int(number[1])) if number else None
-        said.append(f"{who}: {line or where.split('{')[0].strip()}" if line else f"{who} wait")
-    if barriers := getattr(error, "barriers", []):
-        told = (_mbarrier(text, source, kernel or file.removesuffix(".cu")) for text in barriers)
-        said += list(dict.fromkeys(told))[:2]
+    for block, warp, lanes, ptx_line in getattr(error, "stands", ()):
+        line = at(ptx_line) if ptx_line else None
+        where = line or "its end"
+        if where not in seen and len(seen) < 4:  # other warps wait at the same place
+            seen.add(where)
+            who = f"block {block}, warp {warp}, lanes {lanes}"
+            said.append(f"{who}: {line}" if line else f"{who} wait")
+    if lacks := getattr(error, "lacks", ()):
+        said += list(dict.fromkeys(map(_mbarrier, lacks)))[:2]
         why = (
             "A wait for parity p returns when a phase of that parity is over. A fresh barrier is in phase 0, so a wait for "
             "parity 1 passes at once, and a wait for parity 0 passes when the first phase has ended. A phase ends when "
@@ -160,9 +161,9 @@ def explain_error(
     return (headline, *said, *([why] if why else []))
 
 
-def _lanes_apart(waiting) -> bool:
+def _lanes_apart(stands) -> bool:
     """Whether the lanes of one warp wait at two places, as they do where a branch has split them."""
-    warps = [match[1] for text in waiting if (match := re.match(r"(.*warp \d+), lanes ", text))]
+    warps = [(block, warp) for block, warp, *_ in stands]
     return len(set(warps)) < len(warps)
 
 
@@ -178,28 +179,41 @@ def _misaligned(instruction: str) -> str:
     return ""
 
 
-def _mbarrier(text: str, source: str, kernel: str) -> str:
+def _mbarrier(one: errors.Lack) -> str:
     """What an mbarrier lacks: "the mbarrier at byte 16 of barriers is in phase 0 and lacks 64 of 64 arrivals"."""
-    said = _in_words(text.split("): ", 1)[-1], source, kernel) + "."
-    lacks = re.search(r"lacks (\d+) of (\d+) arrivals", said)
-    if lacks and int(lacks[1]) > int(lacks[2]):
-        start = said[: lacks.start()].rsplit(" and ", 1)[0]
+    begins = f"the mbarrier at byte {one.offset} of {one.symbol} is in phase {one.phase} (parity {one.phase & 1})"
+    if one.pending > one.expected:
         return (
-            f"{start}, and got more arrivals than the {lacks[2]} that barrier_init gave it: several threads use this one "
+            f"{begins}, and got more arrivals than the {one.expected} that barrier_init gave it: several threads use this one "
             "barrier."
         )
-    return said
+    text = f"{begins} and lacks {one.pending} of {one.expected} arrivals"
+    if one.missing > 0:
+        text += f" and {one.missing} bytes: {one.announced} were announced, copies brought {one.brought}"
+    elif one.missing < 0:
+        text += f"; copies brought {one.brought} bytes, {-one.missing} more than the {one.announced} announced"
+    else:
+        text += " and no bytes"
+    if one.missing and not one.pending:
+        text += ". Announce (expect_tx) what the copies bring, boxes counted whole"
+    elif one.phase and one.pending == one.expected and not one.missing:
+        text += f". If phase {one.phase - 1} was meant, the parity to wait for is {1 - one.wanted}"
+    return f"{text}."
 
 
-def explain_refusal(error: Exception, threads: int) -> tuple[str, ...]:
+_BOUNDS = re.compile(r"\.maxntid\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?")
+
+
+def explain_refusal(error: Exception, threads: int, ptx: str = "") -> tuple[str, ...]:
     """Headline and lines for a launch that was refused before it began: `threads` per block, shared memory, types."""
-    text = str(error).splitlines()[0].rstrip(".")
-    if "__launch_bounds__" in text:
+    promised = _BOUNDS.search(ptx)
+    if promised and math.prod(int(n) for n in promised.groups() if n) < threads:
         return (
             "it cannot be launched",
             f"__launch_bounds__ promises fewer threads per block than the {threads} that are launched.",
             f"Leave it out, or write __launch_bounds__({threads}).",
         )
+    text = str(error).splitlines()[0].rstrip(".")
     return ("it cannot be launched", f"{text}.")
 
 
@@ -209,16 +223,29 @@ def parameter_name(number: int, source: str, kernel: str) -> str:
     return names[number].name if number < len(names) else f"argument {number}"
 
 
-def _in_words(message: str, source: str, kernel: str) -> str:
-    """The emulator's message without addresses, and with "C" for "argument 2"."""
-    for old, new in (
-        (r" at address 0x[0-9a-f]+, which is", " at an address that is"),
-        (r" at address 0x[0-9a-f]+:", ","),
-        (r", 0 bytes past", ", just past"),
-        (r", shared memory has (\d+) bytes here", r", beyond the end of shared memory (\1 bytes)"),
-        (r"\bcp accesses", "a copy reads"),
-        (r"\bldmatrix accesses", "ldmatrix reads"),
-        (r"\bwmma accesses", "a fragment takes"),
-    ):
-        message = re.sub(old, new, message)
-    return re.sub(r"\bargument (\d+)", lambda m: parameter_name(int(m[1]), source, kernel), message)
+_VERBS = {"cp": "a copy reads", "ldmatrix": "ldmatrix reads", "wmma": "a fragment takes"}
+
+
+def _message(error: Exception, source: str, kernel: str) -> str:
+    """What the emulator stopped at, without addresses, and with "C" for "argument 2"."""
+    found = getattr(error, "accessed", None)
+    if found is None or error.instruction.startswith("wgmma"):  # its message names the descriptor
+        return str(error).splitlines()[0]
+    root = found.verb.removesuffix(" accesses")
+    what = f"{_VERBS.get(root, found.verb)} {found.size} bytes"
+    if isinstance(error, errors.Misaligned):
+        return f"{what} at an address that is not a multiple of {found.size}"
+    if found.buffer.endswith(" memory"):
+        return f"{what}, beyond the end of {found.buffer} ({found.room} bytes)"
+    if not found.buffer:
+        return f"{what}, at a null pointer or an offset from one"
+    number = found.buffer.removeprefix("argument ")
+    name = parameter_name(int(number), source, kernel) if number.isdigit() else found.buffer
+    if found.offset < 0:
+        place = f"{-found.offset} bytes before the start of"
+    elif found.offset < found.room:
+        place = f"{found.offset} bytes into"
+    else:
+        past = found.offset - found.room
+        place = f"{past} bytes past the end of" if past else "just past the end of"
+    return f"{what}, {place} {name} ({found.room} bytes)"

@@ -149,7 +149,7 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
         second = quoted(hazard.other_frames, source, file)
         who = ""
         if hazard.kind == "global-race":
-            did = _BETWEEN_BLOCKS if " of block " in hazard.message else _WITHIN_BLOCK
+            did = _BETWEEN_BLOCKS if hazard.other_block else _WITHIN_BLOCK
             if _writes_twice(hazard):
                 did = _one_place_twice(hazard, _place_in(case, hazard, source, file))
             else:
@@ -266,7 +266,7 @@ def _writes_twice(hazard) -> bool:
     if not hazard.frames or hazard.frames != hazard.other_frames or hazard.other_thread is None:
         return False
     if hazard.kind == "global-race":
-        return " writes byte" in hazard.message and " wrote " in hazard.message
+        return hazard.verb == "writes" and hazard.did == "wrote"
     return hazard.kind in ("write-after-write", "unfinished-copy") and (
         hazard.thread != hazard.other_thread
     )
@@ -294,10 +294,8 @@ def _who_meets(hazard, place: str) -> str:
     if hazard.other_thread is None:
         return ""
     if hazard.kind == "global-race":
-        found = re.search(r"\) (\w+) byte ", hazard.message)
-        does = found[1] if found else "touches"
-        did = re.search(r", which thread \([^)]*\)(?: of block \([^)]*\))? (\w+)", hazard.message)
-        did = {"wrote": "writes", "read": "reads"}.get(did[1] if did else "", "touches")
+        does = hazard.verb or "touches"
+        did = {"wrote": "writes", "read": "reads"}.get(hazard.did, "touches")
     else:
         does, did = (
             ("reads", "writes") if hazard.kind == "read-after-write" else ("writes", "reads")
@@ -331,8 +329,7 @@ def _place_of_shared(hazard, source: str) -> str:
 
 
 def _other_block(hazard):
-    named = re.search(r" of block (\(\d+, \d+, \d+\))", hazard.message)
-    return tuple(map(int, re.findall(r"\d+", named[1]))) if named else hazard.block
+    return hazard.other_block or hazard.block
 
 
 def _one_place_twice(hazard, place: str) -> str:
@@ -345,7 +342,7 @@ def _one_place_twice(hazard, place: str) -> str:
     )
     if hazard.kind == "global-race":
         cure = "Either their indices have to differ, or the values have to be added up by atomics"
-    elif "in the same instruction" in hazard.message:
+    elif hazard.did == "together":
         cure = "Their indices have to differ: look at how the index is computed"
     else:
         cure = "Either their indices have to differ, or a barrier is missing between the two"
@@ -379,20 +376,20 @@ def _all_have_stored(trace) -> bool:
 def _words(hazard) -> tuple[str, str]:
     """Headline, and what the later access did. What TMA and wgmma add to older kinds has words of its own."""
     headline, did = _HAZARDS[hazard.kind]
-    if "the wgmma " in hazard.message and hazard.kind == "write-after-read":
+    if hazard.did == "wgmma" and hazard.kind == "write-after-read":
         did = (
             "overwrites what a product has read, and this thread has not waited for those who waited for the product. "
             "After wgmma_wait they have to meet it, at a barrier (__syncthreads, named_barrier) or by an mbarrier"
         )
-    elif "passed at once" in hazard.message:
+    elif hazard.early:
         headline = "a wait with the wrong parity"
         did = (
             "touches what a copy has not finished writing. The wait before it passed at once, for a phase that was over "
             "before, so its parity is wrong"
         )
-    elif "bulk copy" in hazard.message:
+    elif hazard.kind == "unfinished-copy" and hazard.did == "bulk":
         did = "touches what a copy by TMA has not finished writing, and nobody has waited for the phase of its mbarrier"
-    elif "neither waited for that phase" in hazard.message:
+    elif hazard.kind == "read-after-write" and hazard.did == "bulk":
         headline = "a tile read by a thread that has not waited"
         did = "reads what a copy by TMA brought. Others have waited for its mbarrier, but this thread has not"
     return headline, did

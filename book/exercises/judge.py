@@ -29,6 +29,7 @@ from .explain import (
     parameter_name,
     quote,
 )
+from .finding import Finding
 from .goals import beyond_at_drawn_size, measured
 from .hazards import absent_lanes
 from .mistake import Kernel, mistake
@@ -40,6 +41,7 @@ from .settings import (
 )
 from .verdict import Verdict
 from .weak import between_blocks
+from .words import words
 
 
 def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = None) -> Verdict:
@@ -56,7 +58,9 @@ def judge(exercise: Exercise, source: str, rng: np.random.Generator | None = Non
 def _judged(exercise: Exercise, source: str, rng: np.random.Generator) -> Verdict:
 
     def failed(headline, *lines, pictures=()):
-        return Verdict(exercise.name, False, headline, lines, tuple(pictures))
+        found = tuple(one for one in lines if isinstance(one, Finding))
+        said = tuple(map(words, lines))
+        return Verdict(exercise.name, False, headline, said, tuple(pictures), findings=found)
 
     try:
         if unknown := includes.missing(source, f"{exercise.name}.cu"):

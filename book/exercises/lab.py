@@ -25,15 +25,17 @@ from .addresses import shared_outputs, strides
 from .attempt import attempt, in_ample_memory, try_launch
 from .counts import count
 from .device_code import device_code
-from .diagnose import explained, findings
+from .diagnose import findings
 from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, cuda
 from .explain import STOPPED, explain_error, explain_refusal, parameter_name
+from .finding import Finding, explained
 from .hazards import explain_hazards, explain_uneven
 from .inflight import ahead
 from .launches import ceil_div, poisoned, unwritten
 from .mistake import OF_INDICES
 from .signature import differences
 from .verdict import RIGHT, WRONG, folded
+from .words import MOVED, words
 
 FILES = FOLDER / "lab3"
 SKELETON, SOLUTION = (cuda(FILES / "lab3.cu", which) for which in (GIVEN, ANSWER))
@@ -201,8 +203,8 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
     A, B = lab_inputs(size)
     runs = []
     for kernel in KERNELS:
-        found = [(b, entry, text) for b, text in built if (entry := find_entry(b, kernel.name))]
-        if not found:
+        sources = [(b, entry, text) for b, text in built if (entry := find_entry(b, kernel.name))]
+        if not sources:
             runs.append(
                 LabRun(
                     kernel,
@@ -210,14 +212,14 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
                 )
             )
             continue
-        done = _launch(kernel, *found[-1], A, B, machine)
+        done = _launch(kernel, *sources[-1], A, B, machine)
         if done.C is not None and runs:
-            done, said = _verify(done, runs[0].C, A, B)
-            warnings = ()
+            done, found = _verify(done, runs[0].C, A, B)
+            said, warnings = list(map(words, found)), ()
             if done.trace is not None:
-                b, entry, text = found[-1]
+                b, entry, text = sources[-1]
                 said = _undefined(done.trace, text, b.name, kernel) or said
-                if said and _is_vague(said, done.trace):
+                if said and _is_vague(found, done.trace):
                     said += _technique(kernel, done.trace, size) or _nearer(kernel, done)
                 if not said:
                     said, warnings = _beyond_the_output(kernel, b, entry, text, done.trace, size)
@@ -240,12 +242,12 @@ def _undefined(trace, text: str, name: str, kernel: LabKernel) -> list[str]:
     ]
 
 
-def _is_vague(said: Sequence[str], trace) -> bool:
+def _is_vague(found: Sequence[Finding], trace) -> bool:
     """Whether it is said what is wrong, and not in which line."""
     return (
-        not explained(said)
-        or "holds what belongs" in said[-1]
-        or bool(trace.hazards and trace.hazards[0].kind in OF_INDICES)
+        bool(trace.hazards and trace.hazards[0].kind in OF_INDICES)
+        or not explained(found)
+        or found[-1].kind in MOVED
     )
 
 
@@ -306,7 +308,7 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
     causes = strides(case, trace, text, kernel.name) if trace is not None else []
     return [
         where,
-        *(causes or findings(case, done.output, SUSPECTS)),
+        *(causes or map(words, findings(case, done.output, SUSPECTS))),
     ]
 
 
@@ -407,7 +409,7 @@ SUSPECTS = {
 }
 
 
-def _verify(done: LabRun, golden: np.ndarray, A, B) -> tuple[LabRun, list[str]]:
+def _verify(done: LabRun, golden: np.ndarray, A, B) -> tuple[LabRun, list[Finding]]:
     """Count errors as the lab does, and look for the cause of any."""
     missing = unwritten(done.C)
     C = np.where(missing, np.float32(0), done.C)  # the lab clears C before each launch

@@ -21,14 +21,14 @@ CLOSE = 1e-3
 MOST = 1200  # elements of an input that are asked one by one
 
 
-def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | None:
-    """A sentence on the first wrong element, None where the trials do not show what is wrong with it."""
+def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> tuple[str | None, bool]:
+    """A sentence on the first wrong element, None where the trials do not show it, and whether values may be rounded there."""
     case = mine.case
     if case.args[case.output].dtype.kind != "f" or case.args[0].dtype.kind != "f":
-        return None
+        return None, False
     bad = wrong(case, got) & np.isfinite(got.astype(float))
     if not bad.any() or (case.product is not None and not got[bad].any()):
-        return None  # no products are added anywhere, which needs no trials
+        return None, False  # no products are added anywhere, which needs no trials
     at = tuple(int(i) for i in np.argwhere(bad)[0])
     asked: tuple[Callable, ...] = (_of_sums, _no_sum, _scalars, _of_pairs)
     if case.product is not None:
@@ -38,10 +38,10 @@ def made_of(mine: Trials, right: Trials, got: np.ndarray, source: str) -> str | 
     for ask in asked:
         try:
             if said := ask(mine, right, at, source):
-                return said
+                return said, ask in (_no_sum, _of_a_product)
         except (TrialFailed, ArithmeticError, ValueError):
             continue  # numbers beyond what a trial can read
-    return None
+    return None, False
 
 
 def _name(trials: Trials, number: int, source: str) -> str:

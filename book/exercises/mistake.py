@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,16 +20,7 @@ from .attempt import (
     what_if,
 )
 from .bounds import beyond_its_end
-from .diagnose import (
-    NOTHING_ADDED,
-    explained,
-    findings,
-    named,
-    place_and_values,
-    stops_at_another_size,
-    where,
-    wrong,
-)
+from .diagnose import findings, named, stops_at_another_size, unexplained, wrong
 from .exercise import Exercise
 from .explain import (
     STOPPED,
@@ -37,6 +29,7 @@ from .explain import (
     own_line,
     parameter_name,
 )
+from .finding import EFFECT, HINT, Finding, explained, kinds, told
 from .hazards import absent_lanes, explain_absent, explain_hazards, explain_uneven, two_copies
 from .launches import unwritten
 from .made_of import made_of, of_an_input_per_line
@@ -56,6 +49,7 @@ from .terms import of_probe
 from .territory import astray, leaves_out
 from .trials import TrialFailed, Trials
 from .weak import between_blocks
+from .words import MOVED
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,17 @@ class Kernel:
         return differences(self.source, self.exercise.skeleton, self.name)
 
 
-def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
+def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
+    """(headline, *findings) of what is wrong with the last of these launches. The cases that follow may name the cause."""
+    headline, *found = _mistake(kernel, tries, later)
+    kind = "error" if tries[-1].error is not None else "launch"
+    return (
+        headline,
+        *(told(kind, one)[0] if isinstance(one, str) else one for one in found if one),
+    )
+
+
+def _mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
     """(headline, *lines) of what is wrong with the last of these launches. The cases that follow may name the cause."""
     last = tries[-1]
     if isinstance(last.error, STOPPED):
@@ -177,7 +181,7 @@ def _refused(kernel: Kernel, last: Attempt) -> tuple[str, ...]:
     """The launch itself was refused: parameters, threads per block, shared memory."""
     if said := kernel.differences():
         return ("its parameters have changed", *said)
-    return explain_refusal(last.error, int(np.prod(last.case.block)))
+    return explain_refusal(last.error, int(np.prod(last.case.block)), kernel.built.ptx)
 
 
 def _whole(tries: Sequence[Attempt]) -> list[Attempt]:
@@ -210,7 +214,7 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]
     said = explain_error(last.error, kernel.source, kernel.file)
     if causes := kernel.differences():
         return (*said, *causes)
-    if "shared memory" in str(last.error):
+    if _in_shared_memory(last):
         beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], last.error)
         if beyond:
             return beyond
@@ -273,7 +277,12 @@ def _right_before(one: Attempt, case) -> str:
 
 
 def _in_shared_memory(last: Attempt) -> bool:
-    return isinstance(last.error, errors.OutOfBounds) and "shared memory has" in str(last.error)
+    found = getattr(last.error, "accessed", None)
+    return (
+        isinstance(last.error, errors.OutOfBounds)
+        and bool(found)
+        and found.buffer == "shared memory"
+    )
 
 
 def _beyond_shared(last: Attempt, kernel: Kernel) -> str:
@@ -349,112 +358,218 @@ def _causes_in_addresses(kernel: Kernel, cases) -> list[str]:
     return []
 
 
-def _wrong(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple[str, ...]:
-    """A launch that ran to its end with a wrong output, and no hazard. The first source of causes that has any is asked."""
-    last = tries[-1]
-    suspects = kernel.exercise.suspects
-    headline = f"wrong at {last.case.label}"
-    if causes := kernel.differences():
-        return (headline, *causes)
-    if hidden := between_blocks(kernel.exercise, kernel.source, kernel.built, [last.case]):
-        return hidden
-    others = [attempt(kernel.built, kernel.name, case) for case in later]
-    outputs = [(o.case, o.output) for o in others if o.error is None and not o.case.drawn]
-    fine = [one.case for one in (*tries, *others) if one.right]
-    said = findings(last.case, last.output, suspects, outputs, fine)
-    unset = np.isnan(last.output.astype(float)).any()
-    if unset and (causes := list(what_if(kernel.built, kernel.name, last.case))):
-        return (headline, *causes)
-    known = named(last.case, last.output, suspects, outputs, fine)
-    watch, decode = kernel.exercise.watch, kernel.exercise.decode
-    told = None if known else watch and _watched(kernel, last)
-    told = told or (None if known else decode and decode(last.case, last.output))
-    if told:
-        made = _made_of(kernel, [last]) if watch and kernel.exercise.arch is None else ()
-        return (headline, *made[1:3], told)
-    if "holds what belongs" in said[-1] and (
-        rows := _causes_in_addresses(kernel, [last.case, *later]) or _astray(kernel, [last.case])
-    ):
-        return (headline, *said, *rows)
-    if "the sum is right, and stored at another element" in said[-1] and (
-        made := _made_of(kernel, [last])
-    ):
-        return (headline, *said, *made[2:])
-    if said[-1].startswith("Every element is too ") and (made := _made_of(kernel, [last])):
+class Wrong:
+    """A launch that ran to its end with a wrong output and no hazard, and what the other launches of the kernel gave."""
+
+    def __init__(self, kernel: Kernel, tries: Sequence[Attempt], later):
+        self.kernel, self.tries, self.later, self.last = kernel, tries, later, tries[-1]
+        self.case, self.output = self.last.case, self.last.output
+        self.headline = f"wrong at {self.case.label}"
+        self.unset = np.isnan(self.output.astype(float)).any()
+        self.gaps = unwritten(self.output)
+
+    @cached_property
+    def others(self) -> list[Attempt]:
+        return [attempt(self.kernel.built, self.kernel.name, case) for case in self.later]
+
+    @cached_property
+    def outputs(self) -> list:
+        return [(o.case, o.output) for o in self.others if o.error is None and not o.case.drawn]
+
+    @cached_property
+    def fine(self) -> list:
+        return [one.case for one in (*self.tries, *self.others) if one.right]
+
+    @cached_property
+    def known(self) -> list[Finding]:
+        """The suspect that gives this output."""
+        return named(self.case, self.output, self.kernel.exercise.suspects, self.outputs, self.fine)
+
+    @cached_property
+    def said(self) -> list[Finding]:
+        """What the output alone says."""
+        suspects = self.kernel.exercise.suspects
+        found = findings(self.case, self.output, suspects, self.outputs, self.fine)
+        if _by_chance(self.kernel, self.last, found[-1].kind):
+            bad = wrong(self.case, self.output) & ~self.gaps
+            found = [*found[:-1], unexplained(self.case, self.output, bad)]
+        return found
+
+    @cached_property
+    def lost(self) -> tuple[str | None, bool]:
+        """Whether digits are lost on the way, and whether a line is known that loses them."""
+        return digits_lost(
+            self.case, self.output, self.last.trace, self.kernel.source, self.kernel.name
+        )
+
+
+def _parameters(e: Wrong):
+    return told("parameters", e.kernel.differences())
+
+
+def _accesses_between_blocks(e: Wrong):
+    kernel = e.kernel
+    hidden = between_blocks(kernel.exercise, kernel.source, kernel.built, [e.case])
+    return hidden and (hidden[0], *told("between-blocks", hidden[1:]))
+
+
+def _unset_input(e: Wrong):
+    return e.unset and told("what-if", list(what_if(e.kernel.built, e.kernel.name, e.case)))
+
+
+def _of_the_exercise(e: Wrong):
+    """What the exercise's own `watch` and `decode` say, where no suspect explains the output."""
+    watch, decode = e.kernel.exercise.watch, e.kernel.exercise.decode
+    said = None if e.known else watch and _watched(e.kernel, e.last)
+    said = said or (None if e.known else decode and decode(e.case, e.output))
+    made = _made_of(e.kernel, [e.last]) if said and watch and e.kernel.exercise.arch is None else ()
+    return said and [*made[1:3], *told("exercise", said)]
+
+
+def _from_the_output(e: Wrong):
+    last = e.said[-1].kind
+    if last in MOVED:
+        more = _causes_in_addresses(e.kernel, [e.case, *e.later]) or _astray(e.kernel, [e.case])
+        if more:
+            return [*e.said, *told("addresses", more)]
+    if last == "scattered" and (made := _made_of(e.kernel, [e.last])):
+        return [*e.said, *made[2:]]
+    if last == "offset" and (made := _made_of(e.kernel, [e.last])):
         return made
-    if _by_chance(kernel, last, said[-1]):
-        bad = wrong(last.case, last.output) & ~unwritten(last.output)
-        said = [*said[:-1], place_and_values(last.case, last.output, bad)]
-    if explained(said):
-        if "holds what belongs" not in said[-1]:
-            return (headline, *said)
-        new = _new_here(tries)
-        return (headline, *said, *([new] if new else []))
-    # At a small size several mistakes give the same output: a larger one may name the cause.
-    for case, output in outputs:
-        if more := named(case, output, suspects, outputs, fine, (last.case, last.output)):
+    if not explained(e.said):
+        return ()
+    return [*e.said, *(told("new-here", _new_here(e.tries), HINT) if last in MOVED else ())]
+
+
+def _at_a_larger_size(e: Wrong):
+    """At a small size several mistakes give the same output: a larger one may name the cause."""
+    suspects = e.kernel.exercise.suspects
+    for case, output in e.outputs:
+        if more := named(case, output, suspects, e.outputs, e.fine, (e.case, e.output)):
             return (f"wrong at {case.label}", *more)
-    causes = untouched(last.case, last.trace, kernel.source, kernel.name)
-    causes = causes or unused_axis(last.case, kernel.built.ptx) or _fixed(kernel, tries)
-    if not causes and (causes := stops_at_another_size(last.case, unwritten(last.output))):
-        causes = [*_astray(kernel, [last.case]), *causes]
-    causes = causes or shared_outputs(last.case, last.trace)
-    causes = causes or list(what_if(kernel.built, kernel.name, last.case))
-    causes = causes or _causes_in_addresses(kernel, [last.case, *later])
-    if not causes and kernel.exercise.settings:
-        narrow = narrowed(kernel.exercise.settings, kernel.built, kernel.name, last.case)
-        before = [f"It is right at {one.case.label}." for one in tries[:-1] if one.right]
-        causes = [narrow, *before[:1]] if narrow else []
-    lost = (
-        None
-        if causes
-        else digits_lost(last.case, last.output, last.trace, kernel.source, kernel.name)
-    )
-    if lost and ": line " in lost:
-        return (headline, lost)
-    if (
-        not causes
-        and not unset
-        and (beyond := beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR))
-    ):
-        return beyond
-    if not causes and kernel.exercise.arch is None and (made := _made_of(kernel, [last, *others])):
-        return (*made, *_not_begun(kernel, last))
-    if lost and not causes:
-        return (headline, lost)
-    if not causes and (counted := _counted(kernel, [last.case, *later])):
-        return (headline, *said, counted)
-    if not causes and unwritten(last.output).any():
-        causes = _astray(kernel, [last.case])
-    if not causes and not unwritten(last.output).any():
-        stopped = (one for one in others if isinstance(one.error, errors.OutOfBounds))
-        if one := next(stopped, None):
-            return _outside(kernel, [*tries[:-1], one], ())
-        causes = _not_begun(kernel, last)
-    if not causes and not unset:
-        beyond = beyond_its_end(kernel.exercise, kernel.source, [last.case], NO_ERROR)
-        if beyond:
-            return beyond
-    if not causes and said[-1].endswith(NOTHING_ADDED):
-        causes = [
-            "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored."
-        ]
-    if not causes and unwritten(last.output).any():
-        causes = [
+    return ()
+
+
+def _addresses(e: Wrong):
+    """What the addresses say: arrays and axes that are not used, numbers for sizes, guards, meeting stores, row lengths."""
+    kernel, case = e.kernel, e.case
+    causes = told("untouched", untouched(case, e.last.trace, kernel.source, kernel.name))
+    causes = causes or told("unused-axis", unused_axis(case, kernel.built.ptx))
+    causes = causes or told("fixed-size", _fixed(kernel, e.tries))
+    if not causes and (causes := told("other-size", stops_at_another_size(case, e.gaps))):
+        causes = [*told("astray", _astray(kernel, [case])), *causes]
+    causes = causes or told("shared-outputs", shared_outputs(case, e.last.trace))
+    causes = causes or told("what-if", list(what_if(kernel.built, kernel.name, case)))
+    causes = causes or told("addresses", _causes_in_addresses(kernel, [case, *e.later]))
+    return causes and [*e.said, *causes, *told("new-here", _new_here(e.tries), HINT)]
+
+
+def _other_settings(e: Wrong):
+    rows = e.kernel.exercise.settings
+    narrow = rows and narrowed(rows, e.kernel.built, e.kernel.name, e.case)
+    before = [f"It is right at {one.case.label}." for one in e.tries[:-1] if one.right]
+    return narrow and [*e.said, *told("setting", narrow), *told("new-here", before[:1], HINT)]
+
+
+def _lines_that_lose_digits(e: Wrong):
+    said, has_line = e.lost
+    return has_line and told("digits-lost", said)
+
+
+def _beyond_an_array(e: Wrong):
+    if e.unset:
+        return ()
+    return _beyond(beyond_its_end(e.kernel.exercise, e.kernel.source, [e.case], NO_ERROR))
+
+
+def _what_it_is_made_of(e: Wrong):
+    made = () if e.kernel.exercise.arch else _made_of(e.kernel, [e.last, *e.others])
+    return made and (*made, *_not_begun(e.kernel, e.last))
+
+
+def _digits(e: Wrong):
+    return told("digits-lost", e.lost[0])
+
+
+def _terms_of_a_probe(e: Wrong):
+    counted = _counted(e.kernel, [e.case, *e.later])
+    return counted and [*e.said, *told("terms", counted)]
+
+
+def _astray_where_nothing_is_written(e: Wrong):
+    causes = e.gaps.any() and told("astray", _astray(e.kernel, [e.case]))
+    return causes and [*e.said, *causes, *told("new-here", _new_here(e.tries), HINT)]
+
+
+def _outside_at_another_size(e: Wrong):
+    stopped = (one for one in e.others if isinstance(one.error, errors.OutOfBounds))
+    one = None if e.gaps.any() else next(stopped, None)
+    return one and _outside(e.kernel, [*e.tries[:-1], one], ())
+
+
+def _no_cause(e: Wrong):
+    """Where it is wrong, and what to look at."""
+    more = [] if e.gaps.any() else _not_begun(e.kernel, e.last)
+    if not more and kinds(e.said) == {"nothing-added"}:
+        more = told(
+            "not-stored",
+            "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored.",
+            HINT,
+        )
+    if not more and e.gaps.any():
+        more = told(
+            "too-few",
             "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict "
-            "(does it compare the row with the number of rows, and the column with that of columns?)."
-        ]
-    new = _new_here(tries)
-    return (headline, *said, *causes, *([new] if new else []))
+            "(does it compare the row with the number of rows, and the column with that of columns?).",
+            HINT,
+        )
+    return [*e.said, *more, *told("new-here", _new_here(e.tries), HINT)]
 
 
-def _not_begun(kernel: Kernel, last: Attempt) -> list[str]:
+# Of a wrong output, in order. Each returns findings, after a headline of its own where it has one; none where it knows nothing.
+FINDERS = (
+    _parameters,
+    _accesses_between_blocks,
+    _unset_input,
+    _of_the_exercise,
+    _from_the_output,
+    _at_a_larger_size,
+    _addresses,
+    _other_settings,
+    _lines_that_lose_digits,
+    _beyond_an_array,
+    _what_it_is_made_of,
+    _digits,
+    _terms_of_a_probe,
+    _astray_where_nothing_is_written,
+    _outside_at_another_size,
+    _no_cause,
+)
+
+
+def _wrong(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
+    """A launch that ran to its end with a wrong output, and no hazard: the first finder that knows something is believed."""
+    e = Wrong(kernel, tries, later)
+    for finder in FINDERS:
+        if found := finder(e):
+            return tuple(found) if isinstance(found[0], str) else (e.headline, *found)
+    raise AssertionError("the last finder always says where it is wrong")
+
+
+def _beyond(said: tuple[str, ...]) -> tuple:
+    return said and (said[0], *told("beyond-an-array", said[1:]))
+
+
+def _not_begun(kernel: Kernel, last: Attempt) -> list[Finding]:
     """What the task asks for and the kernel does nowhere."""
-    return [
-        f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
-        for need in kernel.exercise.needs
-        if not need.value(last.trace)
-    ]
+    return told(
+        "not-begun",
+        [
+            f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
+            for need in kernel.exercise.needs
+            if not need.value(last.trace)
+        ],
+    )
 
 
 def _watched(kernel: Kernel, last: Attempt) -> str | None:
@@ -469,11 +584,11 @@ def _watched(kernel: Kernel, last: Attempt) -> str | None:
     return f"In block {block}, {told[0].lower()}{told[1:]}" if told else None
 
 
-def _by_chance(kernel: Kernel, last: Attempt, said: str) -> bool:
+def _by_chance(kernel: Kernel, last: Attempt, kind: str) -> bool:
     """Whether values look rounded, and no line of the kernel rounds so."""
-    if said.startswith("All values fit a half"):
+    if kind == "fits-a-half":
         return not computes_in_half(last.trace, kernel.source, kernel.name)
-    if said.startswith("Every element is a whole number"):
+    if kind == "whole-numbers":
         return not makes_whole_numbers(last.trace, kernel.source, kernel.name)
     return False
 
@@ -485,7 +600,7 @@ def _goes_on_after_the_sum(case) -> bool:
     return case.product is None or not np.allclose(case.expected, case.product.C, 1e-3, 1e-3)
 
 
-def _made_of(kernel: Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
+def _made_of(kernel: Kernel, tried: Sequence[Attempt]) -> tuple:
     """Headline and lines on what a wrong element is made of, in the smallest of these launches that is wrong."""
     bad = [one for one in tried if one.error is None and not one.right and not one.case.drawn]
     if not bad:
@@ -499,18 +614,18 @@ def _made_of(kernel: Kernel, tried: Sequence[Attempt]) -> tuple[str, ...]:
     bad_ones = wrong(one.case, one.output) & ~unwritten(one.output)
     if _goes_on_after_the_sum(one.case):
         at = tuple(int(i) for i in np.argwhere(bad_ones)[0]) if bad_ones.any() else None
-        told = at and of_an_input_per_line(mine, right, at, kernel.source)
+        said, rounds = at and of_an_input_per_line(mine, right, at, kernel.source), False
     else:
-        told = made_of(mine, right, one.output, kernel.source)
-    if told is None:
+        said, rounds = made_of(mine, right, one.output, kernel.source)
+    if not said:
         return ()
-    told_where = where(bad_ones)
+    lines = whole_numbers(one.trace, kernel.source, kernel.name) if rounds else ()
     return (
         f"wrong at {one.case.label}",
-        f"{told_where[0].upper()}{told_where[1:]} wrong.",
-        told,
-        *(whole_numbers(one.trace, kernel.source, kernel.name) if _says_rounded(told) else ()),
-        *(_astray(kernel, [one.case]) or _in_shared(kernel, one)),
+        Finding("place", bad_ones, certainty=EFFECT),
+        *told("made-of", said),
+        *told("whole-numbers-of", lines),
+        *told("astray", _astray(kernel, [one.case]) or _in_shared(kernel, one)),
     )
 
 
@@ -537,11 +652,7 @@ def _told_of(kernel: Kernel, built: kernels.Build, case, output=None) -> str | N
         output = mine.raw({}) if output is None else output
     except TrialFailed:
         return None
-    return made_of(mine, right, output, kernel.source)
-
-
-def _says_rounded(told: str) -> bool:
-    return "behind the point" in told or "something else is done" in told
+    return made_of(mine, right, output, kernel.source)[0]
 
 
 MANY = 20_000  # elements in the arrays of a launch: trials of a larger one take long

@@ -112,13 +112,15 @@ def one_block_after_another(built: kernels.Build, entry: str, case: Case) -> boo
     return not wrong(case, held).any()
 
 
-def digits_lost(case: Case, got: np.ndarray, trace, source: str, kernel: str) -> str | None:
-    """Where all elements are nearly right: which lines compute in half, or that digits are lost."""
+def digits_lost(
+    case: Case, got: np.ndarray, trace, source: str, kernel: str
+) -> tuple[str | None, bool]:
+    """Where all elements are nearly right: which lines compute in half, or that digits are lost; and whether a line is known."""
     if not case.tolerance or not np.isfinite(got.astype(float)).all():
-        return None
+        return None, False
     off = np.abs(got - case.expected) / np.maximum(case.scale, 1e-30)
     if off.max() > 2.0**-7:
-        return None
+        return None, False
     lines, whole = _in_half(trace, source, kernel), _to_int(trace, source, kernel)
     text = (
         f"All elements are nearly right: the error is at most {off.max():.1e} of what is summed up, so no term is missing, and "
@@ -126,11 +128,12 @@ def digits_lost(case: Case, got: np.ndarray, trace, source: str, kernel: str) ->
     )
     if lines:
         return (
-            f"{text} This computes in half, which has 11 significant bits: {'; '.join(lines[:2])}"
+            f"{text} This computes in half, which has 11 significant bits: {'; '.join(lines[:2])}",
+            True,
         )
     if whole:
-        return f"{text} This makes a whole number of a float: {'; '.join(whole[:2])}"
-    return text
+        return f"{text} This makes a whole number of a float: {'; '.join(whole[:2])}", True
+    return text, False
 
 
 def _to_int(trace, source: str, kernel: str) -> list[str]:

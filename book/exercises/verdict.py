@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from textwrap import wrap
 
-from .explain import (
-    QUOTED,
-)
+from .explain import QUOTED
+from .finding import explained
 
 RIGHT, WRONG = "✓", "✗"
 PRINTED = 8  # lines
@@ -17,7 +16,8 @@ PRINTED = 8  # lines
 class Verdict:
     """What the checker found. `lines` hold positions and counts; a value only where no cause was found.
 
-    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`. printed: by the kernel.
+    pictures: of the kernel's own accesses beside the goal, or of a hazard; each has a `drawing()`. findings: what
+    `lines` say, as values (`finding.Finding`). printed: by the kernel.
     """
 
     name: str
@@ -25,7 +25,13 @@ class Verdict:
     headline: str
     lines: tuple[str, ...] = ()
     pictures: tuple = field(default=(), repr=False, compare=False)
+    findings: tuple = field(default=(), repr=False, compare=False)
     printed: str = field(default="", repr=False, compare=False)
+
+    @property
+    def names_a_cause(self) -> bool:
+        """Whether it says what was done wrong, and not only where the output is."""
+        return bool(self.lines) and (not self.findings or explained(self.findings))
 
     def __bool__(self) -> bool:
         return self.passed

@@ -53,4 +53,4 @@ def between_blocks(exercise: Exercise, source: str, built: kernels.Build, cases)
 
 
 def _is_race(hazard) -> bool:
-    return hazard.kind == "global-race" and " of block " in hazard.message
+    return hazard.kind == "global-race" and hazard.other_block is not None

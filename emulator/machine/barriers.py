@@ -99,14 +99,18 @@ class BarrierState:
         if (seen > 1).any():
             warp = int((seen > 1).argmax())
             block, number = divmod(warp, chunk.T // 32)
-            places = [
-                f"lanes {ranges(mask.reshape(chunk.W, 32)[warp])}: PTX line {self.handlers[at].ins.line}"
+            there = [
+                (ranges(mask.reshape(chunk.W, 32)[warp]), self.handlers[at].ins.line)
                 for at, mask in self.standing.items()
                 if mask.reshape(chunk.W, 32)[warp].any()
             ]
+            places = [f"lanes {lanes}: PTX line {line}" for lanes, line in there]
+            coordinates = tuple(int(x) for x in chunk.blocks[block])
+            stands = tuple((coordinates, number, lanes, line) for lanes, line in there)
             at = next(iter(self.standing))
             raise BarrierDivergence(
                 f"threads of warp {number} are at different barriers", places,
+                stands=stands, reason="different barriers",
                 **chunk.place_of(self.handlers[at].ins, block, number * 32),
             )  # fmt: skip
 

@@ -39,7 +39,7 @@ def report(m: Chunk, why: str, error: type[Deadlock] | None = None) -> None:
             first = first or (item, block)
             text = f"PTX line {item.line}: {item.text}{_cited(item)}" if item else "its end"
             coordinates = tuple(int(x) for x in m.blocks[block])
-            stands.append((coordinates, number, item.line if item else None))
+            stands.append((coordinates, number, ranges(lanes), item.line if item else None))
             lines.append(f"block {coordinates}, warp {number}, lanes {ranges(lanes)}: {text}")
     more = [f"... and {len(lines) - 32} more"] if len(lines) > 32 else []
     item, block = first if first else (None, None)

@@ -76,7 +76,9 @@ class TensorMap:
         object.__setattr__(self, "element_strides", tuple(steps))
         for right, words in _limits(self):
             if not right:
-                raise ValueError(f"tensor map: {words}")
+                error = ValueError(f"tensor map: {words}")
+                error.refused = self  # box, swizzle and array as they were asked for
+                raise error
 
     @property
     def interface(self) -> dict:

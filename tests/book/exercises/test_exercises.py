@@ -13,9 +13,11 @@ import pytest
 from book.cells import questions
 from book.exercises import EXERCISES, find, judge, notebooks, twins
 from book.exercises.cell import judge_answer
-from book.exercises.diagnose import explained, findings
+from book.exercises.diagnose import findings
 from book.exercises.exercise import FOLDER
+from book.exercises.finding import explained
 from book.exercises.verdict import Verdict
+from book.exercises.words import words as in_words
 from emulator import TensorMap
 
 TABLES = {
@@ -94,7 +96,7 @@ def test_a_mistake_is_told_by_its_cause(name, what):
     for words in says(row):
         assert any(one in plain(verdict) for one in words.split("|")), str(verdict)
     if find(name).is_kernel and says(row):
-        assert explained(str(verdict).splitlines()), str(verdict)
+        assert verdict.names_a_cause, str(verdict)
         assert "no guard is missing" not in plain(verdict), (
             "that leads astray where a cause is named"
         )
@@ -165,7 +167,8 @@ def fallbacks(exercise):
                 output = output.astype(case.args[case.output].dtype)
                 told = findings(case, output, exercise.suspects)
             if told and not explained(told):
-                yield plain(Verdict(exercise.name, False, f"wrong at {case.label}", tuple(told)))
+                said = tuple(map(in_words, told))
+                yield plain(Verdict(exercise.name, False, f"wrong at {case.label}", said))
 
 
 def test_no_fallback_would_do():

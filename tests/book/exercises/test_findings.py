@@ -9,12 +9,12 @@ import pytest
 import emulator
 import kernels
 from book.exercises import attempt as attempts
-from book.exercises import find, judge
+from book.exercises import diagnose, find, judge
 from book.exercises.attempt import attempt, compile_cell
 from book.exercises.cell import judge_answer
 from book.exercises.counts import NAMES, count
-from book.exercises.diagnose import explained, findings, where
 from book.exercises.exercise import Case
+from book.exercises.finding import explained
 from book.exercises.hopper.balance_roles.exercise import best_share
 from book.exercises.lanes import a_element
 from book.exercises.launches import POISON_BITS, poisoned, product, unwritten
@@ -24,12 +24,18 @@ from book.exercises.places_in_words import numbers, spans
 from book.exercises.signature import differences
 from book.exercises.terms import in_words
 from book.exercises.trials import TrialFailed, Trials
+from book.exercises.words import where, words
 from tests.book.exercises.test_exercises import edited, plain
 
 
 @pytest.fixture
 def case():
     return product(np.random.default_rng(), (32, 48, 40), (16, 16), (32,))
+
+
+def findings(*args):
+    """In words."""
+    return [words(one) for one in diagnose.findings(*args)]
 
 
 def said_of(case, C):
@@ -69,8 +75,9 @@ def test_mistakes_are_told_apart(case, change, words):
 
 
 def test_zeros_have_no_cause(case):
-    told = findings(case, np.zeros_like(case.expected, np.float32))
-    assert told == ["Every element is 0: nothing was added up there."] and not explained(told)
+    (found,) = diagnose.findings(case, np.zeros_like(case.expected, np.float32))
+    assert words(found) == "Every element is 0: nothing was added up there."
+    assert not explained([found])
 
 
 def test_what_was_never_written_is_said_first(case):
@@ -136,7 +143,7 @@ def test_a_mistake_without_a_name_has_a_place_and_two_values():
     case = find("coalesce").cases(np.random.default_rng())[0]
     said = findings(case, np.cos(case.expected).astype(np.float32))
     assert "[0, 0] holds " in said[-1] and " and must hold " in said[-1]
-    assert not explained(said)
+    assert not explained(diagnose.findings(case, np.cos(case.expected).astype(np.float32)))
 
 
 def test_suspects_that_look_alike_here_are_told_apart_by_another_case():

@@ -1,5 +1,7 @@
 """Encode a tensor map."""
 
+from numbers import Integral
+
 import numpy as np
 
 from book.exercises.exercise import Exercise
@@ -31,34 +33,39 @@ def encoded_map(describe) -> list[str]:
         except ValueError as error:
             return [
                 f"For {what}, TensorMap refuses. {error}.",
-                *_refused(str(error), rows, row_bytes, size),
+                *_refused(error, matrix, rows, row_bytes),
             ]
         if said := _not_the_map(found, matrix, rows, row_bytes, size):
             return [f"For {what}: {said}"]
     return []
 
 
-def _refused(text: str, rows: int, row_bytes: int, size: int) -> list[str]:
-    if "integers" in text and "." in text.split("box", 1)[-1].split(")")[0]:
+def _refused(error: ValueError, matrix, rows: int, row_bytes: int) -> list[str]:
+    """What is wrong with the map that TensorMap refused, by its values."""
+    asked, size = getattr(error, "refused", None), matrix.itemsize
+    if asked is None:
+        return []
+    columns = row_bytes // size
+    if any(not isinstance(n, Integral) for n in asked.box):
         return ["The box has whole numbers: / gives a float, // an integer."]
-    if f"row has {row_bytes} bytes" in text:
-        return [
-            f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."
-        ]
-    if "each 1 to 256" in text:
-        return [
-            f"A box is a tile, not the whole matrix: {rows} rows of {row_bytes // size} elements of {size} bytes."
-        ]
-    if "swizzle" in text and "one of" in text:
-        return ["The swizzle is a number of bytes, those of a row of the box."]
-    if f"row has {rows * size} bytes" in text and rows * size != row_bytes:
-        return ["The box counts rows first, then columns: its sides are the other way round."]
-    if f"row has {row_bytes * size} bytes" in text or f", {row_bytes})" in text:
-        return ["The box counts elements. A row of row_bytes bytes has row_bytes // itemsize."]
-    if f"row has {row_bytes // 2 * size} bytes" in text:
-        return ["An element does not always have two bytes: ask matrix.itemsize."]
-    if "neighbours in a row" in text or "rows are" in text:
+    if asked.array.shape != matrix.shape:
         return ["The rows of the map have to be the rows of the matrix: do not transpose it."]
+    if asked.box == (rows, columns):
+        if asked.swizzle in (0, 32, 64, 128):
+            return [
+                f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."
+            ]
+        return ["The swizzle is a number of bytes, those of a row of the box."]
+    if asked.box == matrix.shape:
+        return [
+            f"A box is a tile, not the whole matrix: {rows} rows of {columns} elements of {size} bytes."
+        ]
+    if asked.box == (columns, rows):
+        return ["The box counts rows first, then columns: its sides are the other way round."]
+    if asked.box[-1] == row_bytes:
+        return ["The box counts elements. A row of row_bytes bytes has row_bytes // itemsize."]
+    if asked.box[-1] == row_bytes // 2:
+        return ["An element does not always have two bytes: ask matrix.itemsize."]
     return []
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from book.exercises.diagnose import where
 from book.exercises.exercise import Case, Exercise
 from book.exercises.launches import FLOAT_EPSILON, last_drawn
+from book.exercises.words import where
 from kernels.shapes import ceil_div
 
 

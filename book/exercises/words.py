@@ -1,0 +1,90 @@
+"""Puts findings into words: one table, and the only place where their sentences are made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .finding import Finding
+from .spans import indices
+
+# {Where} is the place with its verb, "Rows 16 and up are".
+WORDS = {
+    "place": "{Where} wrong.",
+    "never-written": "{Where} never written.",
+    "suspect": "{says}.",
+    "nothing-added": "{Where} 0: nothing was added up there.",
+    "left-out": "{Where} 0: nothing is added to these outputs. A loop over a thread's outputs leaves them out, or a test keeps "
+    "their thread from adding.",
+    "not-copied": "{Where} 0, and no 0 belongs there: a test leaves them out, or they are copied from where zeros stand.",
+    "not-a-number": "{Where} NaN: computed from memory that was never written (what the output held before is no number: with "
+    "beta = 0 it must not be read).",
+    "as-it-was": "{Where} what they were before: no thread stores there. Which test keeps it from that?",
+    "partly": "{Where} wrong, and the others right. There: {there}.",
+    "unexplained": "{Where} wrong: [{at}] holds {held:.5g} and must hold {right:.5g}.{digits}",
+    "digits": " All are nearly right: they agree to {bits} bits, where {wanted} are wanted. So something on the way is too short "
+    "(a half keeps 11 bits, tf32 too), is rounded before all is added up, or small terms are missing or wrong.",
+    "whole-numbers": "Every element is a whole number: is a sum, or a product on its way, kept in a variable of type int?",
+    "bits-of-ints": "The output holds the bits of whole numbers, which as floats are next to 0 or NaN: a pointer or a value of "
+    "type int stands where a float should.",
+    "fits-a-half": "All values fit a half: a sum or a product is rounded to half, which keeps 11 significant bits.",
+    "wrong-sign": "{Where} of the wrong sign.",
+    "last-digits": "{Where} nearly right: their last digits have changed. Values that are only moved must be copied, since "
+    "arithmetic rounds them.",
+    "offset": "Every element is too {side} by {by:.4g}: does the sum begin with 0?",
+    "alpha-twice": "Every element is {alpha:g} times what it must be, and alpha is {alpha:g}: alpha is multiplied in twice.",
+    "no-alpha": "Every element is A @ B, not multiplied by alpha, which is {alpha:g}. Does alpha lose its digits on the way?",
+    "factor": "Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?",
+    "scaled": "The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {alpha:g} * (A @ B) + {beta:g} * "
+    "(the old C), with alpha={alpha:g} and beta={beta:g}.{named}",
+    "moved-chunk": "{here} of the output{chunk} holds what belongs at {there}{how}.",
+    "moved-line": "{begins}: the {what} that is computed and the {what} that is stored are not the same.",
+    "moved-sum": "Element {here} of the output holds what belongs at {there}: the row, or piece, that is summed is not the one "
+    "that the sum is stored for.",
+    "scattered": "{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the "
+    "one that it was formed for. Compare the rows and columns that are read with those that are stored to.",
+}
+MOVED = frozenset(("moved-chunk", "moved-line", "moved-sum", "scattered"))
+
+
+def words(one: Finding | str) -> str:
+    """The sentence of a finding. A sentence stays what it is."""
+    if isinstance(one, str):
+        return one
+    if one.kind not in WORDS:
+        return one.evidence["says"]
+    if one.kind == "never-written" and one.place.mean() > 0.97:
+        return f"{'No element is' if one.place.all() else 'Almost none of the elements are'} ever written."
+    place = where(one.place) if one.place is not None else ""
+    return WORDS[one.kind].format(Where=place[:1].upper() + place[1:], **one.evidence)
+
+
+def where(mask: np.ndarray) -> str:
+    """The marked elements in words, with a verb: "rows 16 and up are"."""
+    flat = mask.reshape(-1, mask.shape[-1]) if mask.ndim > 1 else mask.reshape(1, -1)
+    rows, cols = flat.shape
+    by_row, by_col = flat.mean(1) > 0.97, flat.mean(0) > 0.97
+    if flat.mean() > 0.97:
+        return "every element is"
+    if mask.ndim == 1 and _covers(flat, by_row[:, None] | by_col):
+        return _verb(indices("element", by_col))
+    if by_row.any() and _covers(flat, np.repeat(by_row[:, None], cols, 1)):
+        return _verb(indices("row", by_row))
+    if by_col.any() and _covers(flat, np.repeat(by_col[None], rows, 0)):
+        return _verb(indices("column", by_col))
+    if by_row.any() and by_col.any() and _covers(flat, by_row[:, None] | by_col):
+        return f"{indices('row', by_row)} and {indices('column', by_col)} are"
+    part_row, part_col = flat.any(1), flat.any(0)
+    if _covers(flat, part_row[:, None] & part_col):
+        return f"{indices('row', part_row)}, there {indices('column', part_col)}, are"
+    first = tuple(int(i) for i in np.argwhere(mask)[0])
+    share = max(1, round(100 * float(flat.mean())))
+    return f"about {share}% of the elements (the first at {list(first)}) are"
+
+
+def _verb(subject: str) -> str:
+    one = subject.split()[0] in ("row", "column", "element")
+    return f"{subject} {'is' if one else 'are'}"
+
+
+def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
+    return mask[shape].mean() > 0.97 and not mask[~shape].any()
