@@ -211,6 +211,19 @@ def run_as_printed(options) -> int:
     return 0
 
 
+def run_elsewhere(options) -> int:
+    from .elsewhere import by_triton, learn_cuda, show
+
+    if not (options.learn_cuda or options.triton):
+        raise ValueError("give --learn-cuda PATH, --triton, or both")
+    found = []
+    if options.learn_cuda:
+        found += learn_cuda(options.learn_cuda)
+    if options.triton:
+        found += by_triton()
+    return 1 if show(found) else 0
+
+
 def run_published(options) -> int:
     from .published import compile_all, record
 
@@ -342,6 +355,16 @@ def arguments() -> argparse.ArgumentParser:
     comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
     comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
 
+    elsewhere = command(
+        "elsewhere",
+        run_elsewhere,
+        "others' Blackwell kernels on the emulator; needs no GPU",
+        rungs=None,
+    )
+    elsewhere.add_argument(
+        "--learn-cuda", metavar="PATH", help="a checkout of gau-nernst/learn-cuda"
+    )
+    elsewhere.add_argument("--triton", action="store_true", help="products that Triton compiles")
     published = command(
         "published", run_published, "minimal kernels of published patterns", rungs=None
     )

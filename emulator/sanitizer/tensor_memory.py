@@ -204,12 +204,14 @@ class TensorShadow:
             self.tell("early-dealloc", ins, other, block, thread)
         else:
             cluster, number = self._number(block, warp)
+            # a barrier of the cluster is enough, relaxed as it may be: what was waited for is over
+            known = np.maximum(self.order.known[cluster, number], self.order.ends[block])
             for times, by in (
                 (self.read[at], self.reader[at]),
                 (self.written[at], self.writer[at]),
             ):
                 by = by.astype(np.int64)
-                open_ = (times > self.order.known[cluster, number][by]) & (by != number)
+                open_ = (times > known[by]) & (by != number)
                 if open_.any():
                     other = self.order.log[int(times[open_].max())][0]
                     self.tell("early-dealloc", ins, other, block, thread)

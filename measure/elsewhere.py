@@ -1,0 +1,186 @@
+"""Blackwell kernels of others, compiled as they are and run on the emulator: `python -m measure elsewhere`.
+
+Their code is not in this repository. `--learn-cuda PATH` takes a checkout of gau-nernst's learn-cuda (its folder
+`02e_matmul_sm100`, compiled by nvcc); `--triton` has Triton compile products and attention for cuda:100, which needs
+no GPU. A line per kernel says what came of it: right, wrong or refused (and what was missing), and which hazards the
+sanitizer reports. A published kernel is known to be right on a B200: one that is wrong or refused shows a fault of the emulator.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import emulator
+from emulator import TensorMap
+
+# What stands for headers of the host part, which is compiled but never run.
+STUBS = {
+    "cudaTypedefs.h": "#include <cuda.h>\n",
+    "torch/library.h": "#define TORCH_CHECK(...)\n#define TORCH_LIBRARY(...) inline void library_(int m)\n",
+}
+TOLERANCE = 0.01  # of the largest element: outputs of 8 bits of mantissa
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a kernel. said: right, wrong, or refused; error: of the largest element; hazards: their kinds."""
+
+    project: str
+    kernel: str
+    said: str
+    error: float | None = None
+    hazards: tuple[str, ...] = ()
+    missing: str = ""
+
+
+def _outcome(project: str, kernel: str, run: Callable[[], tuple]) -> Outcome:
+    """Runs one: run() gives (found, wanted, trace)."""
+    try:
+        found, wanted, trace = run()
+    except (emulator.EmulatorError, ValueError, TypeError, RuntimeError) as problem:
+        return Outcome(project, kernel, "refused", missing=str(problem).splitlines()[0])
+    error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
+    kinds = tuple(sorted({hazard.kind for hazard in trace.hazards}))
+    return Outcome(project, kernel, "right" if error <= TOLERANCE else "wrong", error, kinds)
+
+
+def _bf16(x: np.ndarray) -> np.ndarray:
+    bits = x.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    return (x.astype(np.uint32) << 16).view(np.float32)
+
+
+# --- learn-cuda -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel of learn-cuda's 02e: file, a part of its entry's name, block tile of C, launch, boxes of A and B.
+
+    boxes of three extents are of a matrix in columns of `width` elements. A of None is passed as it is.
+    """
+
+    name: str
+    file: str
+    part: str
+    tile: tuple[int, int]
+    threads: int
+    shared: int
+    a_box: tuple[int, ...] | None
+    b_box: tuple[int, ...] | None
+    swizzle: int = 128
+    blocks: int = 0  # of a persistent kernel
+    profiled: bool = False  # takes the two arguments of its profiler
+
+
+def _learn_cuda_cases() -> tuple[Case, ...]:
+    one, pair = (128, 256), (128, 256)
+    ring = (227 * 1024 - 36) // (32768 + 16)
+    whole = ring * (32768 + 16) + 36
+    return (
+        Case("v0", "matmul_v0.cu", "v0", (128, 128), 128, 98304, None, None),
+        Case("v1a", "matmul_v1.cu", "Lb0E", one, 128, 196608, (128, 8), (256, 8), 0),
+        Case("v1b", "matmul_v1.cu", "Lb1E", one, 128, 196608, (32, 128, 8), (32, 256, 8), 0),
+        Case("v2a", "matmul_v2.cu", "Lb0E", one, 128, 196608, (128, 64), (256, 64)),
+        Case("v2b", "matmul_v2.cu", "Lb1E", one, 128, 196608, (4, 128, 64), (4, 256, 64)),
+        Case("v3", "matmul_v3.cu", "v3", one, 128, 196608, (2, 128, 64), (2, 256, 64)),
+        Case("v4", "matmul_v4.cu", "v4", (128, 128), 128, 229376, (1, 128, 64), (1, 128, 64)),
+        Case("v5", "matmul_v5.cu", "Lb0E", pair, 128, 229376, (1, 128, 64), (1, 128, 64), profiled=True),
+        Case("v6", "matmul_v6.cu", "Lb0E", pair, 192, 229376, (1, 128, 64), (1, 128, 64), blocks=148, profiled=True),
+        Case("v7a", "matmul_v7.cu", "Lb0ELb0E", pair, 192, whole, (1, 128, 64), (1, 128, 64), blocks=148, profiled=True),
+        Case("v7c", "matmul_v7.cu", "Lb1ELb0E", pair, 192, whole, (1, 128, 64), (1, 128, 64), blocks=128, profiled=True),
+    )  # fmt: skip
+
+
+def _compile(folder: Path, file: str, at: Path) -> str:
+    """PTX of one of the sources. RuntimeError says what the compiler said."""
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        raise RuntimeError("nvcc is not on the path")
+    for name, text in STUBS.items():
+        (at / name).parent.mkdir(parents=True, exist_ok=True)
+        (at / name).write_text(text, encoding="utf-8")
+    out = at / f"{file}.ptx"
+    words = [
+        nvcc, "-arch=sm_100a", "-ptx", "-lineinfo", "-std=c++17", "--expt-relaxed-constexpr", "-w", f"-I{at}",
+        "-include", "cuda_bf16.h", "-include", "tuple", "-include", "algorithm", str(folder / file), "-o", str(out),
+    ]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line]
+        raise RuntimeError(f"nvcc: {(lines or ['failed'])[0]}")
+    return out.read_text(encoding="utf-8")
+
+
+def _boxed(matrix: np.ndarray, box: tuple[int, ...] | None, swizzle: int):
+    if box is None:
+        return matrix
+    if len(box) == 3:
+        rows, columns = matrix.shape
+        matrix = matrix.reshape(rows, columns // box[2], box[2]).transpose(1, 0, 2)
+    return TensorMap(matrix, box, format="bfloat16", swizzle=swizzle)
+
+
+def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -> Iterator[Outcome]:
+    """The versions of 02e_matmul_sm100, C (M, N) = A (M, K) @ B (N, K)^T in bf16. ValueError for a path without them."""
+    folder = Path(path)
+    folder = folder if (folder / "matmul_v1.cu").exists() else folder / "02e_matmul_sm100"
+    if not (folder / "matmul_v1.cu").exists():
+        raise ValueError(
+            f"{path} has no 02e_matmul_sm100: give a checkout of gau-nernst/learn-cuda"
+        )
+    texts: dict[str, str] = {}
+    rng = np.random.default_rng(0)
+    m, n, k = size
+    a, b = (_bf16(rng.normal(size=(rows, k))) for rows in (m, n))
+    wanted = _wide(a) @ _wide(b).T
+    with tempfile.TemporaryDirectory() as at:
+        for case in _learn_cuda_cases():
+
+            def run(case=case):
+                if case.file not in texts:
+                    texts[case.file] = _compile(folder, case.file, Path(at))
+                entries = re.findall(r"\.entry (\w+)", texts[case.file])
+                entry = next(name for name in entries if case.part in name)
+                c = np.zeros((m, n), np.uint16)
+                args = [_boxed(a, case.a_box, case.swizzle), _boxed(b, case.b_box, case.swizzle), c]
+                args += [np.int32(x) for x in size]
+                args += [None, np.int32(0)] if case.profiled else []
+                grid = case.blocks or m // case.tile[0] * (n // case.tile[1])
+                trace = emulator.Module(texts[case.file]).launch(
+                    entry, grid, case.threads, args, shared_bytes=case.shared
+                )
+                return _wide(c), wanted, trace
+
+            yield _outcome("learn-cuda", case.name, run)
+
+
+def by_triton() -> Iterator[Outcome]:
+    """What Triton makes of products and of attention for cuda:100. ImportError without Triton."""
+    from .triton_blackwell import cases
+
+    for name, run in cases():
+        yield _outcome("Triton", name, run)
+
+
+def show(outcomes) -> int:
+    """Prints a line per kernel; how many were not right."""
+    bad = 0
+    print(f"{'project':12} {'kernel':28} {'outcome':8} {'error':>8}  hazards, or what was missing")
+    for one in outcomes:
+        error = "" if one.error is None else f"{one.error:.1e}"
+        words = one.missing or ", ".join(one.hazards) or "none"
+        print(f"{one.project:12} {one.kernel:28} {one.said:8} {error:>8}  {words}")
+        bad += one.said != "right"
+    return bad
