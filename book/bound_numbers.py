@@ -13,7 +13,7 @@ An HTML comment behind a number binds it; neither the rendered page nor JupyterL
 number the value is a fraction. A unit may stand between the two (53.3 TFLOP/s<!--= ... -->). `<!--? EXPR -->` must hold.
 EXPR is arithmetic and comparisons over the accessors of `book.facts` and abs, min, max, round. `<!--by cell-->` says that
 the number in front is in the output of the code cell above, `<!--given-->` that it is supposed, or worked out by hand
-beside it; a sentence that cites its source ({cite:p}`...`) needs nothing.
+beside it; a sentence that cites its source (`book.markdown`) needs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from book import chapters, facts
+from book import chapters, facts, markdown
 
 NAMES = {**facts.ACCESSORS, "abs": abs, "min": min, "max": max, "round": round}
 ALLOWED = (
@@ -202,7 +202,7 @@ def unbound_in(passage: Passage) -> list[Finding]:
         start = max((m.end() for m in re.finditer(r"[.!?]\s|\n\s*\n|\|", before)), default=0)
         ends = re.search(r"[.!?](?:\s|$)|\n\s*\n|\|", rest)
         sentence = text[start : match.end() + (ends.end() if ends else len(rest))]
-        if "{cite" in sentence:
+        if markdown.CITATION.search(sentence):
             continue
         found.append(Finding(passage.page, passage.place, f"{match.group()!r} is bound to nothing"))
     return found

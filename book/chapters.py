@@ -8,16 +8,24 @@ The machine is a GPU where there is one, else the emulator. Editing is described
 """
 
 import argparse
+import copy
 import os
 import re
 import sys
 import time
 from pathlib import Path
 
-from book import plumbing
+from book import markdown, plumbing
 
 ROOT = Path(__file__).resolve().parent.parent
 SETUP_TAG = "setup"
+# As Colab writes it: without `accelerator` it opens a machine without a GPU.
+METADATA = {
+    "accelerator": "GPU",
+    "colab": {"gpuType": "T4", "provenance": []},
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+}
 
 # In Colab the repository is not there yet, so this cell can import nothing of it. Its notebook cannot know the
 # repository's address: the build writes it into published and downloaded notebooks (`addressed`).
@@ -41,7 +49,10 @@ if root is None or not root.exists():
     error = Exception(f"This notebook runs inside its book: {{clone}}, then make lab.")
     error._render_traceback_ = lambda: [str(error)]  # one line, no traceback
     raise error
-sys.path.insert(0, str(root))\
+sys.path.insert(0, str(root))
+from book.cells.this_machine import said  # noqa: E402
+
+print(said())\
 """
 
 
@@ -50,15 +61,28 @@ def setup_cell() -> str:
     return SETUP_CELL
 
 
-def addressed(notebook: str, repository: str) -> str:
-    """The text of a notebook file, its set-up cell told the repository's address (https://host/owner/name).
+def published(text: str, repository: str = "") -> str:
+    """The text of a notebook file as it leaves the book.
 
-    The set-up cell then fetches the book in Colab without being told anything. All else stays as it is, to the byte.
+    Its set-up cell is told the repository's address (https://host/owner/name), and fetches the book in Colab. Its figures carry
+    what they need: Colab shows each output in a frame of its own, which no script of another one reaches.
     """
     import json
 
+    import nbformat
+
+    from book.cells import answers  # noqa: F401  (registers what questions need)
+    from figures import carried
+
+    notebook = nbformat.reads(text, as_version=4)
     known = NO_ADDRESS.removesuffix('""') + json.dumps(repository)
-    return notebook.replace(json.dumps(NO_ADDRESS)[1:-1], json.dumps(known)[1:-1])
+    for cell in notebook.cells:
+        if has_tag(cell, SETUP_TAG):
+            cell.source = cell.source.replace(NO_ADDRESS, known)
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = carried.whole(output.data["text/html"])
+    return written(notebook)
 
 
 def paths() -> list[Path]:
@@ -83,7 +107,7 @@ def write_setup_cell(notebook) -> None:
         cell = nbformat.v4.new_code_cell()
         notebook.cells.insert(1, cell)
     cell.source = setup_cell()
-    cell.metadata.tags = [SETUP_TAG, "remove-input"]  # nothing to read in a page
+    cell.metadata.tags = [SETUP_TAG, "remove-cell", "nbval-ignore-output"]  # of this machine only
 
 
 def read(path: Path):
@@ -93,24 +117,55 @@ def read(path: Path):
 
 
 def write(notebook, path: Path) -> None:
-    """Writes a notebook as every machine writes it: plumbing folded, no timings, versions or random cell names."""
+    """Writes a notebook as every machine writes it: plain Markdown, plumbing folded, figures without what they carry.
+
+    No timings, versions or random cell names; Markdown as `book.markdown` describes, outputs as `figures.carried`.
+    """
     import nbformat
+
+    from figures import carried
 
     plumbing.tag(notebook)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number:02d}"
         cell.metadata.pop("execution", None)
-    notebook.metadata = {
-        "kernelspec": {
-            "display_name": "Python 3",
-            "language": "python",
-            "name": "python3",
-        },
-        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-    }
+        if cell.cell_type == "markdown":
+            cell.source = markdown.plain(cell.source)
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = carried.bare(output.data["text/html"])
+        if has_tag(cell, SETUP_TAG):
+            cell.outputs = []  # it says what this machine has
+    notebook.metadata = copy.deepcopy(METADATA)
     notebook.nbformat_minor = 5
     nbformat.validate(notebook)
-    path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    path.write_text(written(notebook), encoding="utf-8")
+
+
+def written(notebook) -> str:
+    """A notebook's file: as Jupyter writes it, but each output, and what is said of a cell, on one line.
+
+    So a diff shows the lines of sources, and one line for each output that changed.
+    """
+    import json
+
+    def line(thing) -> str:
+        return json.dumps(thing, ensure_ascii=False, sort_keys=True)
+
+    def lines(items: list[str], inside: str) -> str:
+        return f"[\n{inside} " + f",\n{inside} ".join(items) + f"\n{inside}]" if items else "[]"
+
+    cells = []
+    for cell in notebook.cells:
+        fields = {key: line(value) for key, value in cell.items()}
+        fields["source"] = lines([line(part) for part in cell.source.splitlines(True)], "   ")
+        if cell.cell_type == "code":
+            fields["outputs"] = lines([line(output) for output in cell.outputs], "   ")
+        inside = ",\n".join(f'   "{key}": {fields[key]}' for key in sorted(fields))
+        cells.append(f"{{\n{inside}\n  }}")
+    rest = {key: value for key, value in notebook.items() if key != "cells"}
+    tail = json.dumps(rest, ensure_ascii=False, sort_keys=True, indent=1)
+    return f'{{\n "cells": {lines(cells, " ")},{tail[1:]}\n'
 
 
 def run(path: Path, cell_seconds: int = 300) -> float:

@@ -113,5 +113,15 @@ def tag(notebook) -> None:
         fold = wanted(cell.source)
         if fold and SHOWN not in tags and not set(tags) & set(FOLDING):
             cell.metadata["tags"] = [*tags, fold]
-        if fold == "remove-cell":  # JupyterLab knows no tags, but folds by this
-            cell.metadata["jupyter"] = {"source_hidden": True}
+        _fold(cell.metadata)
+
+
+def _fold(metadata) -> None:
+    """Says in the words of JupyterLab and of Colab, which know no tags, what the tags say of a cell."""
+    folds = set(metadata.get("tags", [])) & set(FOLDING)
+    known = {"source_hidden": bool(folds), "outputs_hidden": "hide-cell" in folds}
+    metadata.pop("jupyter", None)
+    metadata.pop("cellView", None)
+    if folds:
+        metadata["jupyter"] = {key: True for key, hidden in known.items() if hidden}
+        metadata["cellView"] = "form"

@@ -58,7 +58,7 @@ def colab_branch() -> str:
         _git("read-tree", "HEAD", index=index)
         for name in _git("ls-files", "book/*.ipynb", index=index).splitlines():
             text = _git("show", f"HEAD:{name}")
-            told = chapters.addressed(text, where.repository)
+            told = chapters.published(text, where.repository)
             blob = _git("hash-object", "-w", "--stdin", text=told).strip()
             _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
         tree = _git("write-tree", index=index).strip()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from book import chapters
+from book import chapters, markdown
 
 WORDS_A_MINUTE = 200
 MINUTES_A_CELL = 0.5  # code to read, or a figure, a table or a form to look at
@@ -39,11 +39,12 @@ class Stretch:
     words: int
 
 
-def words(markdown: str) -> int:
-    """Words of prose: comments, targets of links and directives' options are none."""
+def words(text: str) -> int:
+    """Words of prose: comments, citations, targets of links and names of boxes are none."""
+    text = markdown.myst(text)
     for pattern in NOT_PROSE:
-        markdown = re.sub(pattern, " ", markdown)
-    return len(WORD.findall(markdown))
+        text = re.sub(pattern, " ", text)
+    return len(WORD.findall(text))
 
 
 def is_seen(cell) -> bool:
@@ -89,11 +90,11 @@ def too_long(notebook) -> list[Stretch]:
     return [stretch for stretch in stretches(notebook) if stretch.words > LONGEST_STRETCH]
 
 
-def takeaways(markdown: str) -> str | None:
-    """What stands in the box `:::{admonition} Takeaways` of class `takeaways`, None where there is none."""
+def takeaways(text: str) -> str | None:
+    """What stands in the box of takeaways, as Markdown; None where there is none."""
     found = re.search(
         r"(?ms)^(?P<fence>:{3,})\{admonition\}[^\n]*\n:class: takeaways\n(?P<body>.*?)^(?P=fence)\s*$",
-        markdown,
+        markdown.myst(text),
     )
     return found["body"].strip() if found else None
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pygments.lexers import CudaLexer
 from pygments.token import Comment, Keyword, Literal, Name, Token
 
-from figures import style
+from figures import carried, style
 from figures.drawing import Listing, plural
+from figures.short import ELEMENTS
 
 __all__ = ["cuda"]
 
@@ -27,11 +28,19 @@ COLORS = {
     "gl-s": ("#8a4b00", "#f0b95c"),
     "gl-p": ("#8b3f7c", "#e3a2cf"),
 }
+
+
+def _words(name: str) -> str:
+    """The CSS selector of a kind of words, also as a notebook stores them."""
+    return f":is(.{name},.gl-listing {ELEMENTS[name[-1]]},.gl-code {ELEMENTS[name[-1]]})"
+
+
 CSS = (
-    "".join(f".{name}{{color:{light}}}" for name, (light, _) in COLORS.items())
-    + ".gl-m{color:var(--gl-muted);font-style:italic}"
+    "".join(f".gl {_words(name)}{{color:{light}}}" for name, (light, _) in COLORS.items())
+    + ".gl :is(.gl-listing,.gl-code) :is(b,samp,em){font:inherit}"
+    + f".gl {_words('gl-m')}{{color:var(--gl-muted);font-style:italic}}"
     + "".join(
-        f"{mark} .{name}{{color:{dark}}}"
+        f"{mark} .gl {_words(name)}{{color:{dark}}}"
         for mark in style.DARK
         for name, (_, dark) in COLORS.items()
     )
@@ -41,6 +50,7 @@ _LISTING_CSS = (
     + ".gl pre.gl-listing{margin:0;padding:0;border:0;background:none!important;color:var(--gl-ink);"
     "font:12.5px/1.5 " + style.MONO_CSS + ";overflow:visible;white-space:pre;box-shadow:none}"
 )
+carried.STYLES['class="gl-listing"'] = _LISTING_CSS
 
 
 def _class(token) -> str:
@@ -83,5 +93,4 @@ def cuda(text: str, title: str = "", caption: str = "") -> Listing:
         facts={"lines": len(lines)},
         body=f'<pre class="gl-listing" tabindex="0"><code>{chr(10).join(lines)}</code></pre>',
         text=text,
-        css=_LISTING_CSS,
     )

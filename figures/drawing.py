@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from figures import style
+from figures import carried, style
 
 __all__ = ["Drawing", "Listing"]
 
 WIDTH = 760  # CSS pixels: the text column of the book's theme
 TEXT_Z = 5  # what lies higher is drawn over the words
+NARROW = '<div class="gl-narrow" style="display:none">'  # hidden without its style sheet, too
 
 _FRAME_CSS = (
     style.css()
@@ -32,7 +33,8 @@ _FRAME_CSS = (
     "figure.gl figcaption.gl-caption{margin:.5em 0 0;padding:0;color:var(--gl-muted)!important;font-size:13px;"
     "font-weight:400;text-align:left;max-width:none;width:auto;display:block}"
     ".gl-scroll{overflow-x:auto;margin:0;-webkit-overflow-scrolling:touch}"
-    ".gl svg{display:block;width:100%;height:auto;margin:0 auto}"
+    ".gl svg{display:block;width:100%;height:auto;margin:0 auto;"
+    f"font-family:{style.SANS_CSS};--gl-mono:{style.MONO_CSS}}}"
     ".gl-legend{display:flex;flex-wrap:wrap;gap:.15em 1.1em;margin:.3em 0 .2em;font-size:13px;color:var(--gl-muted)}"
     ".gl-legend i{display:inline-block;width:.85em;height:.85em;border-radius:3px;margin-right:.4em;"
     "vertical-align:-.06em;border:1px solid var(--gl-line)}"
@@ -43,9 +45,10 @@ _FRAME_CSS = (
 
 # Which of two drawings is shown hangs on the figure's own width, so it is right in a notebook's output as well.
 _NARROW_CSS = (
-    ".gl-scroll:has(>.gl-narrow){container-type:inline-size}.gl-narrow{display:none}"
-    "@container (max-width:520px){.gl-wide{display:none}.gl-narrow{display:block}}"
+    ".gl-scroll:has(>.gl-narrow){container-type:inline-size}"
+    "@container (max-width:520px){.gl-wide{display:none}.gl-narrow{display:block!important}}"
 )
+carried.STYLES |= {carried.FIGURE: _FRAME_CSS, 'class="gl-narrow"': _NARROW_CSS}
 
 
 def frame(
@@ -54,15 +57,15 @@ def frame(
     alt: str,
     caption: str = "",
     legend: Sequence[tuple[str, str]] = (),
-    css: str = "",
 ) -> str:
-    """One figure as a self-contained HTML fragment: style, title, legend [(colour, label)], body, caption."""
+    """One figure as an HTML fragment: title, legend [(colour, label)], body, caption. `carried.whole` adds its style."""
     keys = "".join(
         f'<span><i style="background:{color}"></i>{html.escape(label)}</span>'
         for color, label in legend
     )
+    label = f' aria-label="{html.escape(alt)}"'
     return (
-        f'<figure class="gl" aria-label="{html.escape(alt)}"><style>{_FRAME_CSS}{css}</style>'
+        f"{carried.FIGURE}{'' if label in body else label}>"
         + (f'<p class="gl-title">{html.escape(title)}</p>' if title else "")
         + (f'<div class="gl-legend" aria-hidden="true">{keys}</div>' if keys else "")
         + f'<div class="gl-scroll">{body}</div>'
@@ -81,9 +84,13 @@ class Shown:
     legend: tuple[tuple[str, str], ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def bare(self) -> str:
+        """The figure as an HTML fragment without its style sheets and scripts."""
+        raise NotImplementedError
+
     def html(self) -> str:
         """The figure as a self-contained HTML fragment."""
-        raise NotImplementedError
+        return carried.whole(self.bare())
 
     def plain(self) -> str:
         """The figure as text."""
@@ -109,12 +116,12 @@ class Drawing(Shown):
         """The figure as a compact inline SVG whose page colours follow the page's theme."""
         return self.figure.svg(self.alt, self.min_width)
 
-    def html(self) -> str:
-        if self.narrow is None:
-            return frame(self.svg(), self.title, self.alt, self.caption, self.legend)
-        narrow = self.narrow.svg(self.alt, 280)
-        body = f'<div class="gl-wide">{self.svg()}</div><div class="gl-narrow">{narrow}</div>'
-        return frame(body, self.title, self.alt, self.caption, self.legend, _NARROW_CSS)
+    def bare(self) -> str:
+        body = self.svg()
+        if self.narrow is not None:
+            narrow = self.narrow.svg(self.alt, 280)
+            body = f'<div class="gl-wide">{body}</div>{NARROW}{narrow}</div>'
+        return frame(body, self.title, self.alt, self.caption, self.legend)
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,10 +130,9 @@ class Listing(Shown):
 
     body: str = ""
     text: str = ""
-    css: str = ""
 
-    def html(self) -> str:
-        return frame(self.body, self.title, self.alt, self.caption, self.legend, self.css)
+    def bare(self) -> str:
+        return frame(self.body, self.title, self.alt, self.caption, self.legend)
 
     def plain(self) -> str:
         return "\n".join(part for part in (self.title, self.text, self.caption) if part)
@@ -200,7 +206,8 @@ class Words(NamedTuple):
 
     def css(self) -> str:
         anchor = {"left": "start", "center": "middle", "right": "end"}[self.ha]
-        said = f"font-size:{_n(self.size)}px;text-anchor:{anchor};fill:{_page(self.color)}"
+        said = f"font-size:{_n(self.size)}px;fill:{_page(self.color)}"
+        said += f";text-anchor:{anchor}" if anchor != "start" else ""
         said += ";font-weight:700" if self.bold else ""
         return f"{said};font-family:var(--gl-mono)" if self.mono else said
 
@@ -292,8 +299,7 @@ class Canvas:
         )
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(self.width)} {_n(self.height)}" role="img"'
-            f' aria-label="{html.escape(alt)}" style="min-width:{min_width}px;max-width:{1.15 * self.width:.0f}px;'
-            f'font-family:{html.escape(style.SANS_CSS)};--gl-mono:{html.escape(style.MONO_CSS)}">'
+            f' aria-label="{html.escape(alt)}" style="min-width:{min_width}px;max-width:{1.15 * self.width:.0f}px">'
         )
         below = "".join(path for z, path in paths if z <= TEXT_Z)
         above = "".join(path for z, path in paths if z > TEXT_Z)

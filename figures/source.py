@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Mapping
 
-from figures import style
+from figures import carried, style
 from figures.cuda import CSS, highlighted
 from figures.drawing import Listing, number, plural
 
@@ -146,7 +146,6 @@ def annotated_source(
         + rows
         + "</tbody></table>",
         text="\n".join([heading.rstrip(), *plain]),
-        css=_CODE_CSS,
     )
 
 
@@ -200,6 +199,7 @@ _DIFF_CSS = (
     ".gl .gl-code tr.add td.g{border-left:3px solid #009e73}.gl .gl-code tr.del td.g{border-left:3px solid #d55e00}"
     ".gl .gl-code tr.skip td{color:var(--gl-muted)}"
 )
+carried.STYLES['class="gl-code"'] = _CODE_CSS + _DIFF_CSS
 
 
 def diff_source(
@@ -257,7 +257,6 @@ def diff_source(
         facts={"added": added, "removed": removed},
         body=f'<table class="gl-code"><tbody>{"".join(body)}</tbody></table>',
         text="\n".join(plain),
-        css=_CODE_CSS + _DIFF_CSS,
     )
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from figures import carried
 from figures.drawing import Shown, frame, number
 
 __all__ = ["Table", "table"]
@@ -18,8 +19,11 @@ _CSS = (
     ".gl table.gl-table th,.gl table.gl-table td{padding:.28em 1.1em .28em 0;border:0;border-bottom:1px solid var(--gl-line);"
     "text-align:left;vertical-align:top;font-weight:400;color:var(--gl-ink);background:none}"
     ".gl table.gl-table thead th{font-weight:650;vertical-align:bottom;border-bottom:1.5px solid var(--gl-muted)}"
-    ".gl table.gl-table .num{text-align:right;white-space:nowrap}"
-    ".gl table.gl-table tr:last-child td,.gl table.gl-table tr:last-child th{border-bottom:0}"
+    + "".join(
+        f".gl table.gl-table.n{n} tr>:nth-child({n}){{text-align:right;white-space:nowrap}}"
+        for n in range(2, 25)
+    )
+    +     ".gl table.gl-table tr:last-child td,.gl table.gl-table tr:last-child th{border-bottom:0}"
     ".gl-means{border-bottom:1px dotted var(--gl-muted);cursor:help}"
     ".gl-means:focus-visible,.gl-scroll:focus-visible{outline:2px solid #0072b2;outline-offset:2px}"
     ".gl-columns{font-size:13px;color:var(--gl-muted);margin:.5em 0 0}.gl-columns summary{cursor:pointer}"
@@ -29,6 +33,7 @@ _CSS = (
     ".gl table.gl-table{font-size:12.5px}.gl table.gl-table th,.gl table.gl-table td{padding-right:.8em}}"
     "@media print{.gl-columns:not([open])>:not(summary){display:block}}"
 )
+carried.STYLES['class="gl-table'] = _CSS
 _NUMERIC = re.compile(r"[-+−]?[\d.,]+(e[-+]?\d+)?( ?[%x×]| of [\d,]+| ?\+ ?[\d.,]+)?|-|")
 
 
@@ -45,26 +50,27 @@ class Table(Shown):
         cells = zip(*self.rows, strict=True) if self.rows else [() for _ in self.columns]
         return [i > 0 and all(map(_NUMERIC.fullmatch, cell)) for i, cell in enumerate(cells)]
 
-    def html(self) -> str:
+    def bare(self) -> str:
         mark = hashlib.sha256(repr((self.title, self.columns, self.rows)).encode()).hexdigest()[:8]
         numeric = self._numeric
+        classes = ["gl-table", *(f"n{i + 1}" for i, right in enumerate(numeric) if right)]
         explained = [(i, *column) for i, column in enumerate(self.columns) if column[1]]
         head = "".join(
-            f'<th scope="col"{_class(numeric[i])}>{_head(name, meaning, f"col-{mark}-{i}")}</th>'
+            f'<th scope="col">{_head(name, meaning, f"col-{mark}-{i}")}</th>'
             if name
             else "<td></td>"
             for i, (name, meaning) in enumerate(self.columns)
         )
-        body = "".join(f"<tr>{_cells(row, numeric)}</tr>" for row in self.rows)
+        body = "".join(f"<tr>{_cells(row)}</tr>" for row in self.rows)
         meanings = "".join(
             f'<dt>{_markup(name)}</dt><dd id="col-{mark}-{i}">{_markup(meaning)}</dd>'
             for i, name, meaning in explained
         )
         table = (
-            f'<table class="gl-table" aria-label="{html.escape(self.alt)}"><thead><tr>{head}</tr></thead>'
+            f'<table class="{" ".join(classes)}" aria-label="{html.escape(self.alt)}"><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table>"
         )
-        framed = frame(table, self.title, self.alt, self.caption, css=_CSS)
+        framed = frame(table, self.title, self.alt, self.caption)
         framed = framed.replace(
             '<div class="gl-scroll">', '<div class="gl-scroll" tabindex="0">', 1
         )
@@ -123,26 +129,15 @@ def _text(cell) -> str:
     return number(cell) if isinstance(cell, int | float) else str(cell)
 
 
-def _class(numeric: bool) -> str:
-    return ' class="num"' if numeric else ""
-
-
 def _head(name: str, meaning: str, where: str) -> str:
     if not meaning:
         return _markup(name)
-    said = html.escape(meaning.replace("`", ""))
-    return (
-        f'<span class="gl-means" tabindex="0" aria-describedby="{where}" title="{said}">'
-        f"{_markup(name)}</span>"
-    )
+    return f'<span class="gl-means" tabindex="0" aria-describedby="{where}">{_markup(name)}</span>'
 
 
-def _cells(row: Sequence[str], numeric: Sequence[bool]) -> str:
+def _cells(row: Sequence[str]) -> str:
     first, *rest = row
-    cells = "".join(
-        f"<td{_class(right)}>{_markup(cell)}</td>"
-        for cell, right in zip(rest, numeric[1:], strict=True)
-    )
+    cells = "".join(f"<td>{_markup(cell)}</td>" for cell in rest)
     return f'<th scope="row">{_markup(first)}</th>{cells}'
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,7 +23,7 @@ from tensor_layouts.atoms_nv import (
     SM80_16x8x16_F32F16F16F32_TN,
 )
 
-from figures import style
+from figures import carried, style
 from figures.access import as_accesses
 from figures.drawing import Shown, frame
 from figures.fragments import owners
@@ -88,8 +89,20 @@ def _script(kind: str) -> str:
 
 
 def mounting(kind: str) -> str:
-    """The script element that puts the explorer of this kind into every element that waits for it."""
-    return f'<script>(() => {{\n{_script(kind)}\nmount("{kind}", explorer);\n}})();</script>'
+    """The script that puts the explorer of this kind into every element that waits for it."""
+    return f'{_script(kind)}\nmount("{kind}", explorer);'
+
+
+def _explorers(html: str) -> str:
+    kinds = dict.fromkeys(re.findall(r'class="gl-explorer"[^>]* data-kind="(\w+)"', html))
+    return "".join(carried.element(mounting(kind)) for kind in kinds)
+
+
+def _choice(html: str) -> str:
+    return carried.element((files("figures") / "js" / "choice.js").read_text(encoding="utf-8"))
+
+
+carried.SCRIPTS |= {'class="gl-explorer"': _explorers, 'class="gl-choice"': _choice}
 
 
 class Explorer(Shown):
@@ -108,13 +121,12 @@ class Explorer(Shown):
         """The JavaScript that moves it, without mounting: `explorer.model(values, data)` computes what is shown."""
         return _script(self.kind)
 
-    def html(self) -> str:
+    def bare(self) -> str:
         # The attribute keeps JupyterLab's shortcuts away: an arrow moves a slider, and `d d` deletes no cell.
         data = html.escape(json.dumps(self.data, separators=(",", ":")))
         body = (
             f'<div class="gl-explorer" data-lm-suppress-shortcuts="true" data-kind="{self.kind}" data-data="{data}">'
             f"<p>{html.escape(self.alt)} (Moving it needs JavaScript.)</p></div>"
-            f"{mounting(self.kind)}"
         )
         return frame(body, self.title, self.alt, self.caption)
 
@@ -394,6 +406,7 @@ _CHOICE_CSS = (
     "border-radius:6px;padding:.25em .4em}.gl-choice output{font-weight:650;color:var(--gl-ink)}"
     ".gl-choice .gl{border:0;padding:0;margin:0}.gl-choice [hidden]{display:none}"
 )
+carried.STYLES['class="gl-choice"'] = _CHOICE_CSS
 
 
 class Choice(Shown):
@@ -424,7 +437,7 @@ class Choice(Shown):
         for key, value in (("pages", pages), ("name", name), ("slider", slider), ("start", start)):
             object.__setattr__(self, key, value)
 
-    def html(self) -> str:
+    def bare(self) -> str:
         labels = list(self.pages)
         name = html.escape(self.name)
         if self.slider:
@@ -440,9 +453,8 @@ class Choice(Shown):
             control = f"<label><span>{name}</span><select>{options}</select></label>"
         pages = "".join(
             f'<div class="gl-page" data-label="{html.escape(label)}"{" hidden" if at != self.start else ""}>'
-            f"{page.html()}</div>"
+            f"{page.bare()}</div>"
             for at, (label, page) in enumerate(self.pages.items())
         )
-        script = (files("figures") / "js" / "choice.js").read_text(encoding="utf-8")
-        body = f'<div class="gl-choice">{control}{pages}</div><script>(() => {{\n{script}\n}})();</script>'
-        return frame(body, self.title, self.alt, self.caption, css=_CHOICE_CSS)
+        body = f'<div class="gl-choice">{control}{pages}</div>'
+        return frame(body, self.title, self.alt, self.caption)

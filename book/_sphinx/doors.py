@@ -165,9 +165,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         )
     for notebook in (place / "_sources").rglob("*.ipynb"):  # what the download button gives
         text = notebook.read_text(encoding="utf-8")
-        told = chapters.addressed(text, where.repository if where else "")
-        if told != text:
-            notebook.write_text(told, encoding="utf-8")
+        told = chapters.published(text, where.repository if where else "")
+        notebook.write_text(told, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:

@@ -4,9 +4,11 @@
 
 A table's empty corner is written as an ordinary cell: an empty heading is one that a screen reader announces, and does not say.
 
-A figure that moves carries its script in its output, as it was when the cell ran. A page has each script once, as it is now.
+Notebooks hold plain Markdown, and figures without what they need to look and to move (`book.markdown`, `figures.carried`): the
+build makes directives of the former, and gives each page the style sheet and the scripts that it needs, once, as they are now.
 """
 
+import json
 import re
 import sys
 import zlib
@@ -20,14 +22,25 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from book import chapters, reading  # noqa: E402  (found by the line above)
-from book.cells import answers  # noqa: E402
-from figures import widgets  # noqa: E402
+from book import chapters, markdown, reading  # noqa: E402  (found by the line above)
+from book.cells import answers  # noqa: E402, F401  (its questions need a script)
+from figures import carried  # noqa: E402
 
 
 def is_chapter(path: Path) -> bool:
     """Whether this page is read from its beginning to its end: not an exercise, not an appendix."""
     return path.parent == ROOT / "book" and path.name[:2].isdigit()
+
+
+def directives(app: Sphinx, docname: str, source: list[str]) -> None:
+    """A notebook's Markdown as Sphinx reads it."""
+    if not app.env.doc2path(docname).endswith(".ipynb"):
+        return
+    notebook = json.loads(source[0])
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = markdown.myst("".join(cell["source"]))
+    source[0] = json.dumps(notebook)
 
 
 def state_the_time(app: Sphinx, doctree: nodes.document) -> None:
@@ -53,7 +66,7 @@ class AllTakeaways(Directive):
             texts = [
                 reading.takeaways(cell.source) for cell in cells if cell.cell_type == "markdown"
             ]
-            body = "\n\n".join(text for text in texts if text)
+            body = markdown.myst("\n\n".join(text for text in texts if text))
             if not body:
                 continue
             link = f"**[]({path.name})**"
@@ -75,18 +88,11 @@ def _corner(found: re.Match) -> str:
     return f"<td{attributes}>{found[2]}</td>"
 
 
-# Scripts that the outputs of `figures.widgets` and `book.cells.answers` carry; the last line says what each mounts.
-CARRIED = re.compile(
-    r"<script>\(\(\) => \{\n(?:(?!</script>).)*?\n(?:mount\(\"(\w+)\", explorer\)|questions\.mount\(\));\n\}\)\(\);</script>",
-    re.DOTALL,
-)
-
-
 def once(body: str) -> str:
-    """The page with one copy of each script that its figures and questions carry, the present one, at its end."""
-    kinds = dict.fromkeys(found[1] for found in CARRIED.finditer(body))  # None: the questions
-    scripts = [answers._script() if kind is None else widgets.mounting(kind) for kind in kinds]
-    return CARRIED.sub("", body) + "".join(scripts)
+    """The page with the style sheet and one copy of each script that its figures and questions need."""
+    body = carried.bare(body)
+    style = carried.styles(body)
+    return f"<style>{style}</style>{body}{carried.scripts(body)}" if style else body
 
 
 def after(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
@@ -96,10 +102,12 @@ def after(app: Sphinx, page: str, template: str, context: dict, doctree) -> None
 
 def setup(app: Sphinx) -> dict:
     app.add_directive("all-takeaways", AllTakeaways)
+    app.connect("source-read", directives)
     app.connect("doctree-read", state_the_time)
     app.connect("html-page-context", after)
     # Pages hold the scripts: when one changes, every page is written anew.
     texts = [path.read_bytes() for room in SCRIPTS for path in sorted(room.glob("*.js"))]
+    texts += ["".join(carried.STYLES.values()).encode(), Path(markdown.__file__).read_bytes()]
     mark = zlib.crc32(b"".join([Path(__file__).read_bytes(), *texts])) + 1
     return {
         "version": "1",

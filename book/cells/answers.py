@@ -20,6 +20,7 @@ from pathlib import Path
 
 from book.cells import questions
 from book.cells.questions import REVEALS, TESTS, Answer, Number, Question
+from figures import carried
 from figures.drawing import Shown, frame
 
 _text = questions.text
@@ -46,9 +47,18 @@ _TABLE_CSS = (
 
 
 @cache
-def _script() -> str:
+def script() -> str:
+    """The JavaScript that asks, and puts a form into every element that waits for one."""
     path = Path(__file__).with_name("js") / "questions.js"
-    return f"<script>(() => {{\n{path.read_text(encoding='utf-8')}\nquestions.mount();\n}})();</script>"
+    return f"{path.read_text(encoding='utf-8')}\nquestions.mount();"
+
+
+def _asking(html: str) -> str:
+    return carried.element(script())
+
+
+carried.STYLES |= {'class="gl-q"': _CSS, 'class="gl-said"': _CSS + _TABLE_CSS}
+carried.SCRIPTS |= {'class="gl-q"': _asking, 'class="gl-said"': _asking}
 
 
 def _question(question: Question, mode: str) -> str:
@@ -70,9 +80,9 @@ class Asked(Shown):
     asked: tuple[Question, ...] = ()
     mode: str = REVEALS
 
-    def html(self) -> str:
-        body = "".join(_question(question, self.mode) for question in self.asked) + _script()
-        return frame(body, self.title, self.alt, css=_CSS)
+    def bare(self) -> str:
+        body = "".join(_question(question, self.mode) for question in self.asked)
+        return frame(body, self.title, self.alt)
 
     def plain(self) -> str:
         lines = [questions.plain(q.ask) or f"Your answer to {q.name}?" for q in self.asked]
@@ -168,7 +178,7 @@ class Beside(Shown):
 
     rows: tuple[tuple[Question, Answer], ...] = ()
 
-    def html(self) -> str:
+    def bare(self) -> str:
         head = "".join(
             f'<th scope="col">{name}</th>' if name else "<td></td>"
             for name in ("", "you said", "it is", "")
@@ -177,7 +187,7 @@ class Beside(Shown):
         body = (
             f'<table class="gl-said"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
         )
-        return frame(body + _script(), self.title, self.alt, css=_CSS + _TABLE_CSS)
+        return frame(body, self.title, self.alt)
 
     def plain(self) -> str:
         width = max(len(_label(question)) for question, _ in self.rows)

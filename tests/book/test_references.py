@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from book import chapters
+from book import chapters, markdown
 
 BOOK = chapters.ROOT / "book"
 CITE = re.compile(r"\{cite:\w+\}`([^`]+)`")
@@ -23,7 +23,7 @@ def has_address(entry: str) -> bool:
 
 
 def cited(text: str) -> set[str]:
-    return {key.strip() for keys in CITE.findall(text) for key in keys.split(",")}
+    return {key.strip() for keys in CITE.findall(markdown.myst(text)) for key in keys.split(",")}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Every chapter begins with the one set-up cell, which names no address until a build writes it there."""
 
-import json
 import re
 import sys
 import types
@@ -8,7 +7,9 @@ import types
 import nbformat
 import pytest
 
-from book import chapters
+from book import chapters, markdown, plumbing
+from book.cells import this_machine
+from figures import carried
 
 HEAVY = {"cupy", "numpy", "torch", "scipy", "matplotlib", "ipywidgets"}
 
@@ -109,7 +110,7 @@ def test_in_colab_a_published_notebook_fetches_its_book_from_the_address_in_it(c
             (colab / "gemm-ladder").mkdir()
 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(chapters.setup_cell())])
-    text = chapters.addressed(nbformat.writes(notebook), "https://github.com/jane/ladder")
+    text = chapters.published(nbformat.writes(notebook), "https://github.com/jane/ladder")
     cell = nbformat.reads(text, as_version=4).cells[0]
     names = run_cell(cell.source, shell)
     assert names["root"] == colab / "gemm-ladder"
@@ -126,15 +127,89 @@ def test_in_colab_a_clone_that_fails_is_said(colab, monkeypatch):
         run_cell(chapters.setup_cell())
 
 
-def test_the_address_changes_one_line_of_a_notebook():
+def test_a_published_notebook_knows_its_address_and_moves_by_itself():
+    """What Colab opens: each output in a frame of its own, with the script that moves it."""
     for path in chapters.paths():
         text = path.read_text(encoding="utf-8")
-        told = chapters.addressed(text, "https://github.com/jane/ladder")
-        changed = [
-            pair
-            for pair in zip(text.splitlines(), told.splitlines(), strict=True)
-            if len(set(pair)) > 1
-        ]
-        assert len(changed) == 1, path.name
-        assert "https://github.com/jane/ladder" in changed[0][1]
-        json.loads(told)
+        told = chapters.published(text, "https://github.com/jane/ladder")
+        before, after = (nbformat.reads(one, as_version=4) for one in (text, told))
+        sources = [(a.source, b.source) for a, b in zip(before.cells, after.cells, strict=True)]
+        assert sum(a != b for a, b in sources) == 1, path.name
+        assert '"https://github.com/jane/ladder"' in first_code_cell(after).source
+        assert after.metadata == before.metadata == chapters.METADATA, path.name
+        for html in outputs(after):
+            kinds = set(re.findall(r'data-kind="(\w+)"', html))
+            assert all(f'mount("{kind}", explorer)' in html for kind in kinds), path.name
+            assert ("questions.mount()" in html) == ('class="gl-q"' in html or "gl-said" in html)
+            assert ("<style>" in html) == (carried.FIGURE in html), path.name
+
+
+def outputs(notebook):
+    return [
+        output.data["text/html"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if "text/html" in output.get("data", {})
+    ]
+
+
+def test_notebooks_hold_no_script_and_are_small(notebooks):
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in chapters.paths()}
+    assert [name for name, text in texts.items() if "<script" in text] == []
+    assert sum(len(text.encode()) for text in texts.values()) < 5e6
+
+
+def test_colab_is_asked_for_a_gpu_and_cells_fold_everywhere(notebooks):
+    for name, notebook in notebooks.items():
+        assert notebook.metadata["accelerator"] == "GPU", name
+        assert notebook.metadata["colab"]["gpuType"] == "T4", name
+        for cell in notebook.cells:
+            folded = any(chapters.has_tag(cell, tag) for tag in plumbing.FOLDING)
+            hidden = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert folded == hidden == (cell.metadata.get("cellView") == "form"), name
+
+
+def test_what_a_notebook_shows_is_plain_markdown(notebooks):
+    for name, notebook in notebooks.items():
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                assert not re.search(r"(?m)^:{3,}|^`{3,}\{|\{[\w:]+\}`", cell.source), name
+                assert markdown.plain(cell.source) == cell.source, name
+
+
+BOTH = """\
+Text (see [a page](https://a.b "its title")).
+
+:::{exercise}
+:label: ex-one
+Why {cite:p}`ptx-isa,higham`?
+:::
+
+:::{admonition} Hint
+:class: dropdown
+Two
+
+paragraphs.
+:::"""
+
+
+def test_markdown_has_two_forms_of_which_each_gives_the_other():
+    plain = markdown.plain(BOTH)
+    assert '<strong id="ex-one">Exercise.</strong> Why ([NVIDIA, 2025](https://docs.nvidia' in plain
+    assert "<details><summary>Hint</summary>\n\nTwo\n\nparagraphs.\n\n</details>" in plain
+    assert markdown.myst(plain) == BOTH and markdown.plain(plain) == plain
+    box = ":::{admonition} Takeaways\n:class: takeaways\n* One.\n* Two.\n:::"
+    assert markdown.plain(box) == "> **Takeaways**\n>\n> * One.\n> * Two."
+    assert markdown.myst(markdown.plain(box)) == box
+    with pytest.raises(KeyError, match="no entry 'nowhere'"):
+        markdown.plain("A claim {cite:p}`nowhere`.")
+
+
+def test_the_set_up_cell_says_which_gpu_it_found(monkeypatch):
+    monkeypatch.setattr(this_machine, "gpu", lambda: None)
+    monkeypatch.delitem(sys.modules, "google.colab", raising=False)
+    assert "emulator" in this_machine.said() and "Runtime" not in this_machine.said()
+    monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
+    assert "Runtime > Change runtime type > T4 GPU" in this_machine.said()
+    monkeypatch.setattr(this_machine, "gpu", lambda: types.SimpleNamespace(name="T4", arch=75))
+    assert this_machine.said().startswith("GPU: T4 (sm_75)")

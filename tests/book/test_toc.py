@@ -4,7 +4,7 @@ import re
 
 import yaml
 
-from book import chapters
+from book import chapters, markdown
 
 BOOK = chapters.ROOT / "book"
 
@@ -69,8 +69,8 @@ def test_chapters_have_their_rhythm(notebooks):
         if not re.match(r"\d\d_", name):
             continue
         text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
-        exercises = re.findall(r"^:{3,}\{exercise\}", text, re.MULTILINE)
+        exercises = re.findall(r"^<strong id=\"ex-", text, re.MULTILINE)
         assert 2 <= len(exercises) <= 4, f"{name}: {len(exercises)} exercises"
-        assert len(re.findall(r"^:{3,}\{solution\}", text, re.MULTILINE)) == len(exercises), name
+        assert len(re.findall(r"^<details id=\"solution-ex-", text, re.MULTILINE)) == len(exercises), name
         assert "glossary.md#" in text, f"{name}: no term is linked to the glossary"
-        assert re.search(r"\{cite", text), f"{name}: no reference is cited"
+        assert markdown.CITATION.search(text), f"{name}: no reference is cited"
