@@ -192,7 +192,7 @@ def _bare(text: str) -> str:
 
 def unbound_in(passage: Passage) -> list[Finding]:
     """Measured-looking numbers of a passage that neither a comment nor a citation in the sentence explains."""
-    text, found = _bare(passage.text), []
+    text, found = _bare(markdown.myst(passage.text)), []
     for match in MEASURED.finditer(text):
         before, rest = text[: match.start()], text[match.end() :]
         if before.rfind("<!--") > before.rfind("-->"):
@@ -202,7 +202,7 @@ def unbound_in(passage: Passage) -> list[Finding]:
         start = max((m.end() for m in re.finditer(r"[.!?]\s|\n\s*\n|\|", before)), default=0)
         ends = re.search(r"[.!?](?:\s|$)|\n\s*\n|\|", rest)
         sentence = text[start : match.end() + (ends.end() if ends else len(rest))]
-        if markdown.CITATION.search(sentence):
+        if "{cite" in sentence:
             continue
         found.append(Finding(passage.page, passage.place, f"{match.group()!r} is bound to nothing"))
     return found

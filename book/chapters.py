@@ -28,7 +28,7 @@ METADATA = {
 }
 
 # In Colab the repository is not there yet, so this cell can import nothing of it. Its notebook cannot know the
-# repository's address: the build writes it into published and downloaded notebooks (`addressed`).
+# repository's address: the build writes it into published and downloaded notebooks (`publish.published`).
 NO_ADDRESS = 'os.environ.get("GEMM_REPOSITORY") or ""'
 SETUP_CELL = f"""\
 # Set-up, the same in every chapter: it finds the book or, in Colab, fetches it.
@@ -37,8 +37,7 @@ import sys
 from pathlib import Path
 
 address = {NO_ADDRESS}
-here = Path.cwd()
-places = [here, *here.parents, here / "gemm-ladder"]
+places = [Path.cwd(), *Path.cwd().parents, Path.cwd() / "gemm-ladder"]
 root = next((p for p in places if (p / "book/chapters.py").exists()), None)
 if root is None and address and "google.colab" in sys.modules:
     root = places[-1]
@@ -50,39 +49,13 @@ if root is None or not root.exists():
     error._render_traceback_ = lambda: [str(error)]  # one line, no traceback
     raise error
 sys.path.insert(0, str(root))
-from book.cells.this_machine import said  # noqa: E402
-
-print(said())\
+print(__import__("book.cells.this_machine", fromlist=["said"]).said())\
 """
 
 
 def setup_cell() -> str:
     """The source of the set-up cell, in a notebook that knows no address."""
     return SETUP_CELL
-
-
-def published(text: str, repository: str = "") -> str:
-    """The text of a notebook file as it leaves the book.
-
-    Its set-up cell is told the repository's address (https://host/owner/name), and fetches the book in Colab. Its figures carry
-    what they need: Colab shows each output in a frame of its own, which no script of another one reaches.
-    """
-    import json
-
-    import nbformat
-
-    from book.cells import answers  # noqa: F401  (registers what questions need)
-    from figures import carried
-
-    notebook = nbformat.reads(text, as_version=4)
-    known = NO_ADDRESS.removesuffix('""') + json.dumps(repository)
-    for cell in notebook.cells:
-        if has_tag(cell, SETUP_TAG):
-            cell.source = cell.source.replace(NO_ADDRESS, known)
-        for output in cell.get("outputs", []):
-            if "text/html" in output.get("data", {}):
-                output.data["text/html"] = carried.whole(output.data["text/html"])
-    return written(notebook)
 
 
 def paths() -> list[Path]:
@@ -152,20 +125,20 @@ def written(notebook) -> str:
     def line(thing) -> str:
         return json.dumps(thing, ensure_ascii=False, sort_keys=True)
 
-    def lines(items: list[str], inside: str) -> str:
-        return f"[\n{inside} " + f",\n{inside} ".join(items) + f"\n{inside}]" if items else "[]"
+    def lines(items: list[str]) -> str:
+        return "[\n " + ",\n ".join(items) + "\n]" if items else "[]"
 
     cells = []
     for cell in notebook.cells:
         fields = {key: line(value) for key, value in cell.items()}
-        fields["source"] = lines([line(part) for part in cell.source.splitlines(True)], "   ")
+        fields["source"] = lines([line(part) for part in cell.source.splitlines(True)])
         if cell.cell_type == "code":
-            fields["outputs"] = lines([line(output) for output in cell.outputs], "   ")
-        inside = ",\n".join(f'   "{key}": {fields[key]}' for key in sorted(fields))
-        cells.append(f"{{\n{inside}\n  }}")
+            fields["outputs"] = lines([line(output) for output in cell.outputs])
+        inside = ",\n".join(f'"{key}": {fields[key]}' for key in sorted(fields))
+        cells.append(f"{{\n{inside}\n}}")
     rest = {key: value for key, value in notebook.items() if key != "cells"}
     tail = json.dumps(rest, ensure_ascii=False, sort_keys=True, indent=1)
-    return f'{{\n "cells": {lines(cells, " ")},{tail[1:]}\n'
+    return f'{{\n "cells": {lines(cells)},{tail[1:]}\n'
 
 
 def run(path: Path, cell_seconds: int = 300) -> float:

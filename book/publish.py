@@ -58,13 +58,37 @@ def colab_branch() -> str:
         _git("read-tree", "HEAD", index=index)
         for name in _git("ls-files", "book/*.ipynb", index=index).splitlines():
             text = _git("show", f"HEAD:{name}")
-            told = chapters.published(text, where.repository)
+            told = published(text, where.repository)
             blob = _git("hash-object", "-w", "--stdin", text=told).strip()
             _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
         tree = _git("write-tree", index=index).strip()
     commit = _git("commit-tree", tree, "-p", "HEAD", "-m", "Notebooks know their book's address")
     _git("update-ref", f"refs/heads/{address.COLAB_BRANCH}", commit.strip())
     return commit.strip()
+
+
+def published(text: str, repository: str = "") -> str:
+    """The text of a notebook file as it leaves the book.
+
+    Its set-up cell is told the repository's address (https://host/owner/name), and fetches the book in Colab. Its figures carry
+    what they need: Colab shows each output in a frame of its own, which no script of another one reaches.
+    """
+    import json
+
+    import nbformat
+
+    from book.cells import answers  # noqa: F401  (registers what questions need)
+    from figures import carried
+
+    notebook = nbformat.reads(text, as_version=4)
+    known = chapters.NO_ADDRESS.removesuffix('""') + json.dumps(repository)
+    for cell in notebook.cells:
+        if chapters.has_tag(cell, chapters.SETUP_TAG):
+            cell.source = cell.source.replace(chapters.NO_ADDRESS, known)
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = carried.whole(output.data["text/html"])
+    return chapters.written(notebook)
 
 
 def _rendered() -> Path:

@@ -77,12 +77,13 @@ def stretches(notebook) -> Iterator[Stretch]:
                 count = 0
             continue
         end = 0
-        for stop in STOP.finditer(cell.source):
-            yield Stretch(heading, count + words(cell.source[end : stop.start()]))
+        text = markdown.myst(cell.source)
+        for stop in STOP.finditer(text):
+            yield Stretch(heading, count + words(text[end : stop.start()]))
             count, end = 0, stop.end()
             if stop.group().startswith("#"):
                 heading = stop.group().lstrip("# ")
-        count += words(cell.source[end:])
+        count += words(text[end:])
     yield Stretch(heading, count)
 
 

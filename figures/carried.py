@@ -13,7 +13,9 @@ from collections.abc import Callable
 
 from figures.short import shortened
 
-STYLES: dict[str, str] = {}  # what stands in a figure that needs it -> CSS, in the order of the cascade
+STYLES: dict[
+    str, str
+] = {}  # what stands in a figure that needs it -> CSS, in the order of the cascade
 SCRIPTS: dict[str, Callable[[str], str]] = {}  # the same -> JavaScript of this HTML
 
 FIGURE = '<figure class="gl"'

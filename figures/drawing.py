@@ -34,7 +34,7 @@ _FRAME_CSS = (
     "font-weight:400;text-align:left;max-width:none;width:auto;display:block}"
     ".gl-scroll{overflow-x:auto;margin:0;-webkit-overflow-scrolling:touch}"
     ".gl svg{display:block;width:100%;height:auto;margin:0 auto;"
-    f"font-family:{style.SANS_CSS};--gl-mono:{style.MONO_CSS}}}"
+    f"stroke-linejoin:round;font-family:{style.SANS_CSS};--gl-mono:{style.MONO_CSS}}}"
     ".gl-legend{display:flex;flex-wrap:wrap;gap:.15em 1.1em;margin:.3em 0 .2em;font-size:13px;color:var(--gl-muted)}"
     ".gl-legend i{display:inline-block;width:.85em;height:.85em;border-radius:3px;margin-right:.4em;"
     "vertical-align:-.06em;border:1px solid var(--gl-line)}"
@@ -183,7 +183,6 @@ class Look(NamedTuple):
         said = [f"fill:{_page(self.fill)}"]
         if self.edge != "none":
             said.append(f"stroke:{_page(self.edge)};stroke-width:{_n(self.lw)}")
-            said.append("stroke-linejoin:round")
             if self.dash:
                 said.append(f"stroke-dasharray:{','.join(_n(d * self.lw) for d in self.dash)}")
         if self.alpha != 1:

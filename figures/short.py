@@ -18,12 +18,13 @@ _TOKEN = re.compile(r'<span class="gl-([kmps])">([^<]*)</span>')
 ELEMENTS = {"k": "b", "m": "i", "s": "samp", "p": "em"}  # which the style sheet of listings colours
 _END = re.compile(r"</td>(?=</?t[dr])|</tr>(?=<tr|</tbody)")  # which HTML leaves to the reader
 _TAG = re.compile(r"<(?:text|g|path|rect|line|td|th|tr|span|option)\b[^>]*>")
-_ATTRIBUTE = re.compile(r'( (?!id\b|aria-|style\b)[\w-]+)="([\w.#-]+)"(?=[ >])')
+_ATTRIBUTE = re.compile(r'( (?!id\b|aria-|data-|style\b)[\w-]+)="([\w.#-]+)"(?=[ >])')
 Point = tuple[int, int]  # in tenths of a pixel
 
 
 def shortened(html: str) -> str:
     """The HTML of figures, written shorter; what is short already stays as it is."""
+    html = html.replace('<svg xmlns="http://www.w3.org/2000/svg" ', "<svg ")  # HTML knows it
     html = _PATH.sub(lambda found: _short(found.group()), html)
     html = _WORDS.sub(_row, html)
     html = _TOKEN.sub(lambda word: "<{0}>{1}</{0}>".format(ELEMENTS[word[1]], word[2]), html)
@@ -32,7 +33,8 @@ def shortened(html: str) -> str:
 
 def _unquoted(tag: re.Match) -> str:
     words = _ATTRIBUTE.sub(r"\1=\2", tag.group())
-    return words if "'" in words else words.replace('"', "'")
+    drawn = tag.group().startswith(("<text", "<g", "<path", "<rect", "<line"))
+    return words.replace('"', "'") if drawn and "'" not in words else words
 
 
 def _row(found: re.Match) -> str:

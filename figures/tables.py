@@ -23,7 +23,7 @@ _CSS = (
         f".gl table.gl-table.n{n} tr>:nth-child({n}){{text-align:right;white-space:nowrap}}"
         for n in range(2, 25)
     )
-    +     ".gl table.gl-table tr:last-child td,.gl table.gl-table tr:last-child th{border-bottom:0}"
+    + ".gl table.gl-table tr:last-child td,.gl table.gl-table tr:last-child th{border-bottom:0}"
     ".gl-means{border-bottom:1px dotted var(--gl-muted);cursor:help}"
     ".gl-means:focus-visible,.gl-scroll:focus-visible{outline:2px solid #0072b2;outline-offset:2px}"
     ".gl-columns{font-size:13px;color:var(--gl-muted);margin:.5em 0 0}.gl-columns summary{cursor:pointer}"

@@ -18,7 +18,7 @@ from sphinx.config import Config
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from book import address, chapters, edition  # noqa: E402  (found by the line above)
+from book import address, edition, publish  # noqa: E402  (found by the line above)
 
 PICTURE = "ladder.png"
 DESCRIPTION = (
@@ -165,7 +165,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         )
     for notebook in (place / "_sources").rglob("*.ipynb"):  # what the download button gives
         text = notebook.read_text(encoding="utf-8")
-        told = chapters.published(text, where.repository if where else "")
+        told = publish.published(text, where.repository if where else "")
         notebook.write_text(told, encoding="utf-8")
 
 

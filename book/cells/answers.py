@@ -43,6 +43,8 @@ _TABLE_CSS = (
     ".gl-said th,.gl-said td{padding:.25em .9em .25em 0;text-align:right;border:0;border-bottom:1px solid var(--gl-line);"
     "color:var(--gl-ink)}.gl-said th:first-child,.gl-said td:last-child{text-align:left}"
     ".gl-said th[scope=row]{font-weight:400}"
+    ".gl-said button{font:inherit;font-size:13px;color:var(--gl-ink);background:var(--gl-soft);"
+    "border:1px solid var(--gl-muted);border-radius:6px;padding:.1em .6em;cursor:pointer}"
 )
 
 
@@ -202,9 +204,13 @@ def _beside(question: Question, counted: Answer) -> str:
     label = questions.markup(question.label or question.ask or question.name)
     return (
         f'<tr><th scope="row">{label}</th><td data-said="{html.escape(question.name)}" '
-        f'data-sealed="{question.sealed(REVEALS)}">-</td><td>{html.escape(_text(counted, question.digits))}</td>'
+        f'data-sealed="{question.sealed(REVEALS)}">-</td><td data-counted>{_folded(counted, question)}</td>'
         "<td data-verdict></td></tr>"
     )
+
+
+def _folded(counted: Answer, question: Question) -> str:
+    return f"<details><summary>Show me</summary>{html.escape(_text(counted, question.digits))}</details>"
 
 
 def compare(

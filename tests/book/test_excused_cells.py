@@ -203,7 +203,8 @@ def excused(notebook) -> list[str]:
     return [
         cell.source.splitlines()[0]
         for cell in notebook.cells
-        if cell.cell_type == "code" and chapters.has_tag(cell, "nbval-ignore-output")
+        if cell.cell_type == "code"
+        and chapters.has_tag(cell, "nbval-ignore-output")
         and not chapters.has_tag(cell, chapters.SETUP_TAG)
     ]
 

@@ -7,7 +7,7 @@ import types
 import nbformat
 import pytest
 
-from book import chapters, markdown, plumbing
+from book import chapters, markdown, plumbing, publish
 from book.cells import this_machine
 from figures import carried
 
@@ -109,8 +109,10 @@ def test_in_colab_a_published_notebook_fetches_its_book_from_the_address_in_it(c
         if command.startswith("git clone"):
             (colab / "gemm-ladder").mkdir()
 
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(chapters.setup_cell())])
-    text = chapters.published(nbformat.writes(notebook), "https://github.com/jane/ladder")
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(chapters.setup_cell(), metadata={"tags": ["setup"]})]
+    )
+    text = publish.published(nbformat.writes(notebook), "https://github.com/jane/ladder")
     cell = nbformat.reads(text, as_version=4).cells[0]
     names = run_cell(cell.source, shell)
     assert names["root"] == colab / "gemm-ladder"
@@ -131,7 +133,7 @@ def test_a_published_notebook_knows_its_address_and_moves_by_itself():
     """What Colab opens: each output in a frame of its own, with the script that moves it."""
     for path in chapters.paths():
         text = path.read_text(encoding="utf-8")
-        told = chapters.published(text, "https://github.com/jane/ladder")
+        told = publish.published(text, "https://github.com/jane/ladder")
         before, after = (nbformat.reads(one, as_version=4) for one in (text, told))
         sources = [(a.source, b.source) for a, b in zip(before.cells, after.cells, strict=True)]
         assert sum(a != b for a, b in sources) == 1, path.name

@@ -71,6 +71,8 @@ def test_chapters_have_their_rhythm(notebooks):
         text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
         exercises = re.findall(r"^<strong id=\"ex-", text, re.MULTILINE)
         assert 2 <= len(exercises) <= 4, f"{name}: {len(exercises)} exercises"
-        assert len(re.findall(r"^<details id=\"solution-ex-", text, re.MULTILINE)) == len(exercises), name
+        assert len(re.findall(r"^<details id=\"solution-ex-", text, re.MULTILINE)) == len(
+            exercises
+        ), name
         assert "glossary.md#" in text, f"{name}: no term is linked to the glossary"
         assert markdown.CITATION.search(text), f"{name}: no reference is cited"

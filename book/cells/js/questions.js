@@ -79,6 +79,24 @@ const questions = (() => {
     return element;
   };
 
+  // What was counted stays out of sight until the reader has answered, or asks for it.
+  const seal = (counted, name, open) => {
+    const folded = counted.querySelector("details"); // without a script, the answer is folded
+    if (folded) {
+      folded.querySelector("summary").remove();
+      counted.dataset.counted = folded.innerHTML;
+    }
+    if (open || shownAnyway.has(name)) counted.innerHTML = counted.dataset.counted;
+    else {
+      const show = () => {
+        shownAnyway.add(name);
+        counted.innerHTML = counted.dataset.counted;
+      };
+      counted.replaceChildren(make("button", { type: "button", class: "gl-q-quiet", onclick: show }, "Show me"));
+    }
+  };
+  const shownAnyway = new Set();
+
   // Cells of tables that show what the reader said, and whether it was right.
   const tell = (name) => {
     for (const cell of document.querySelectorAll("[data-said]")) {
@@ -88,6 +106,8 @@ const questions = (() => {
       const known = unseal(cell.dataset.sealed);
       const found = said === null ? null : judge(said, known);
       cell.textContent = found === null ? "-" : shown(found.value ?? said);
+      const counted = cell.parentElement.querySelector("[data-counted]");
+      if (counted) seal(counted, name, found !== null);
       if (verdict)
         verdict.textContent = found === null ? "no prediction yet" : found.right ? "right" : far(found.value, known);
     }

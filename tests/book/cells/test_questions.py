@@ -139,7 +139,9 @@ def test_a_prediction_from_python_shows_what_is_right(asked, capsys):
 def test_what_was_counted_stands_beside_what_was_said(asked):
     shown = answers.compare({"sectors": 32, "third": 1 / 3, "l2": 0.5})
     assert shown.plain().splitlines()[0].split() == ["naive:", "B", "32"]
-    assert 'data-said="sectors"' in shown.html() and ">0.333<" in shown.html()
+    assert (
+        'data-said="sectors"' in shown.html() and "<summary>Show me</summary>0.333<" in shown.html()
+    )
 
 
 @pytest.mark.parametrize("counted", [{"sectors": 31}, {"third": 0.34}, {"side": "B"}])
