@@ -186,6 +186,7 @@ LADDER = (
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "COPY": 4, "PAD": 4},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
+        needs={"warp tiles of whole thread tiles": lambda WM, WN, TM, TN, **_: divides(TM, WM) and divides(TN, WN)},
         domains={"COPY": (1, 2, 4), "PAD": NATURAL},
         variants=(({"COPY": 1}, {"macros": {"PAD": 1}}), ({"COPY": 2}, {"macros": {"PAD": 2}})),
         promises=copies_of,

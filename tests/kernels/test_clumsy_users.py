@@ -26,6 +26,7 @@ B = np.ones((30, 10), np.float32)
         ("tiled", {"HALF_INPUT": 2}, "0 or 1"),
         ("tiled", {"BLOCK": 16.0}, "an integer"),
         ("tiled", {"BLOCK": 0}, "at least 1"),
+        ("async_copy", {"TN": 7}, "whole thread tiles"),
         ("cpu", {"BM": 64}, "no macro"),
     ],
 )

@@ -65,7 +65,7 @@ def test_blocks_share_tiles_as_split_says():
 @pytest.mark.parametrize(
     ("name", "macros", "words"),
     [
-        ("wgmma_split", {"SPLIT": 3}, "SPLIT to be 0, 1, 2, 4 or 8"),
+        ("wgmma_split", {"SPLIT": 3}, "SPLIT is 0, 1, 2, 4 or 8"),
         ("wgmma_split", {"BM": 64}, "A_BOX to divide BM"),
         ("wgmma_split", {"SPLIT": 4, "HALF_OUTPUT": 1}, "slices of whole panels of C"),
         ("wgmma_split", {"CLUSTER_M": 2}, "SPLIT of 0 or 1 for clusters"),

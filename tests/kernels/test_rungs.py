@@ -73,6 +73,36 @@ def test_compiles_without_spills_or_warnings(name, arch):
         assert needed <= LIMITS[arch].shared_per_block
 
 
+@pytest.mark.parametrize("name", names)
+def test_a_macro_takes_the_values_of_its_domain_and_refuses_others_by_their_names(name):
+    rung = find(name)
+    for macro, default in rung.macros.items():
+        domain = rung.domain(macro)
+        assert default in domain, macro
+        assert all(value in domain for value in rung.space.get(macro, ())), macro
+        for setting, _ in rung.variants:
+            assert setting.get(macro, default) in domain, macro
+        for value in (-1, 0, 1, 3, 7, 1 << 31):
+            if value in domain:
+                assert rung.resolve({macro: value})[macro] == value
+                continue
+            legal = (
+                "at least"
+                if isinstance(domain, range)
+                else f"{macro} is .*{domain[0]}.*{domain[-1]}"
+            )
+            with pytest.raises(ValueError, match=f"{legal}.*, not {value}"):
+                rung.resolve({macro: value})
+
+
+def test_a_macro_that_chooses_a_number_format_is_0_or_1():
+    flags = {
+        (rung.name, macro) for rung in CUDA for macro in rung.macros
+        if macro.endswith(("_INPUT", "_OUTPUT"))
+    }  # fmt: skip
+    assert len(flags) > 20 and {find(rung).domain(macro) for rung, macro in flags} == {(0, 1)}
+
+
 def test_a_variant_changes_types_and_defaults_unless_told_otherwise():
     tiled = find("tiled")
     assert tiled.resolve() == {"BLOCK": 32, "HALF_INPUT": 0}
@@ -156,19 +186,6 @@ def test_a_row_without_a_grid_needs_the_macros_of_one():
         ValueError, match="naive has no macros BM and BN: its row has to give a grid"
     ):
         rung.geometry({}, 64, 64, 64)
-
-
-def test_a_macro_takes_the_values_of_its_row_and_no_others():
-    flags = 0
-    for rung in RUNGS.values():
-        for name, default in rung.macros.items():
-            domain = rung.domain(name)
-            assert default in domain, (rung.name, name)
-            outside = domain[-1] + 1
-            with pytest.raises(ValueError, match=f"{rung.name}: {name} is .*, not {outside}"):
-                rung.resolve({name: outside})
-            flags += list(domain[:3]) == [0, 1]
-    assert flags >= 20  # the number formats of tiled and of part III
 
 
 def test_a_number_format_that_is_none_is_refused_before_a_launch():
