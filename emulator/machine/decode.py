@@ -40,7 +40,7 @@ def decode(
         for position, item in enumerate(block.code):
             instructions[item.index] = item
             bind, row = Binder(names, item), _row(opcodes, item)
-            typing.check(item, names.registers, verdicts)
+            typing.check(item, row.types or "", names.registers, verdicts)
             if position == 0 and block.head == "barrier":
                 made.head_step, step = _made(row, item, bind), None
             else:

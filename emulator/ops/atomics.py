@@ -191,4 +191,7 @@ _FORM = (
     f"add|min|max|and|or|xor|exch|cas|inc|dec! {MOVED}|b128|f16x2|bf16x2!"
 )
 
-OPCODES = {"atom": {_FORM: Row(atom, (3, 4, 5))}, "red": {_FORM: Row(atom, (2, 3))}}
+OPCODES = {
+    "atom": {_FORM: Row(atom, (3, 4, 5), types="own - own own", spread="loads")},
+    "red": {_FORM: Row(atom, (2, 3), types="- own", spread="none")},
+}

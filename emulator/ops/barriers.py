@@ -89,8 +89,11 @@ class Barrier:
         m.keep = keep
 
 
-_WAITS, _ARRIVES = Row(Barrier, (1, 2), meets="barrier"), Row(Barrier, (2,), meets="barrier")
-_VOTES = Row(Barrier, (3, 4), meets="barrier")
+_WAITS, _ARRIVES = (
+    Row(Barrier, (1, 2), types="b32 b32", spread="none", meets="barrier"),
+    Row(Barrier, (2,), types="b32 b32", spread="none", meets="barrier"),
+)
+_VOTES = Row(Barrier, (3, 4), types="own b32", spread="any", meets="barrier")
 
 OPCODES = {
     "bar": {

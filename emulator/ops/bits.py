@@ -11,7 +11,7 @@ from emulator.ops.elementwise import (
     OWN,
     as_array,
     as_value,
-    binary,
+    bitwise,
     each,
     logical,
     remembered,
@@ -245,9 +245,11 @@ def _prmt(ins, bind):
     return bind.pure(ins.operands[0], run, a, b, c)
 
 
-_FUNNEL = ("u32", "u32", "u32")
+def _funnel(function) -> Row:
+    return each(function, "b32", "b32", "u32", result="b32", spread="moves 1 2")
 
-_AND = binary(lambda a, b: a & b)
+
+_AND = bitwise(lambda a, b: a & b)
 
 
 def _and(ins, bind):
@@ -261,33 +263,44 @@ def _and(ins, bind):
 
 OPCODES = {
     "and": {f"{WORD}!": replace(_AND, factory=_and), "pred!": logical(lambda p, q: p & q)},
-    "or": {f"{WORD}!": binary(lambda a, b: a | b), "pred!": logical(lambda p, q: p | q)},
-    "xor": {f"{WORD}!": binary(lambda a, b: a ^ b), "pred!": logical(lambda p, q: p ^ q)},
-    "not": {f"{WORD}!": unary(lambda a: ~a), "pred!": logical(lambda p: p ^ True, 1)},
+    "or": {f"{WORD}!": bitwise(lambda a, b: a | b), "pred!": logical(lambda p, q: p | q)},
+    "xor": {f"{WORD}!": bitwise(lambda a, b: a ^ b), "pred!": logical(lambda p, q: p ^ q)},
+    "not": {f"{WORD}!": bitwise(lambda a: ~a, 1), "pred!": logical(lambda p: p ^ True, 1)},
     "cnot": {f"{WORD}!": unary(lambda a: (a == 0).astype(a.dtype))},
-    "lop3": {"b32!": Row(_lop3, (5,))},
-    "shl": {f"{WORD}!": each(_shifted_left, OWN, "u32")},
-    "shr": {f"{WORD}|{INT}!": each(_shifted_right, OWN, "u32")},
+    "lop3": {"b32!": Row(_lop3, (5,), types="b32 b32 b32 b32", spread="bits")},
+    "shl": {f"{WORD}!": each(_shifted_left, OWN, "u32", spread="moves 1")},
+    "shr": {f"{WORD}|{INT}!": each(_shifted_right, OWN, "u32", spread="moves 1")},
     "shf": {
-        "l! clamp! b32!": each(lambda a, b, n: _funnel_left(a, b, _at_most_32(n)), *_FUNNEL),
-        "l! wrap! b32!": each(lambda a, b, n: _funnel_left(a, b, _modulo_32(n)), *_FUNNEL),
-        "r! clamp! b32!": each(lambda a, b, n: _funnel_right(a, b, _at_most_32(n)), *_FUNNEL),
-        "r! wrap! b32!": each(lambda a, b, n: _funnel_right(a, b, _modulo_32(n)), *_FUNNEL),
+        "l! clamp! b32!": _funnel(lambda a, b, n: _funnel_left(a, b, _at_most_32(n))),
+        "l! wrap! b32!": _funnel(lambda a, b, n: _funnel_left(a, b, _modulo_32(n))),
+        "r! clamp! b32!": _funnel(lambda a, b, n: _funnel_right(a, b, _at_most_32(n))),
+        "r! wrap! b32!": _funnel(lambda a, b, n: _funnel_right(a, b, _modulo_32(n))),
     },
-    "popc": {"b32|b64!": unary(lambda a: np.bitwise_count(a).astype(np.uint32))},
-    "clz": {"b32|b64!": unary(_clz)},
-    "brev": {"b32|b64!": unary(_brev)},
-    "bfind": {f"{CARRIED}!": unary(_bfind), f"shiftamt! {CARRIED}!": unary(_bfind_amount)},
-    "fns": {"b32!": each(_fns, "u32", "u32", "u32")},
-    "bfe": {f"{CARRIED}!": each(_bfe, OWN, "u32", "u32")},
-    "bfi": {"b32|b64!": each(_bfi, OWN, OWN, "u32", "u32")},
+    "popc": {"b32|b64!": unary(lambda a: np.bitwise_count(a).astype(np.uint32), "u32")},
+    "clz": {"b32|b64!": unary(_clz, "u32")},
+    "brev": {"b32|b64!": each(_brev, OWN, spread="moves 1")},
+    "bfind": {
+        f"{CARRIED}!": unary(_bfind, "u32"),
+        f"shiftamt! {CARRIED}!": unary(_bfind_amount, "u32"),
+    },
+    "fns": {"b32!": each(_fns, "b32", "b32", "b32", result="b32")},
+    "bfe": {f"{CARRIED}!": each(_bfe, OWN, "u32", "u32", spread="moves 1")},
+    "bfi": {"b32|b64!": each(_bfi, OWN, OWN, "u32", "u32", spread="moves 1 2")},
     "bmsk": {
-        "clamp! b32!": each(lambda a, b: _bmsk(a.astype(np.int64), _at_most_32(b)), "u32", "u32"),
-        "wrap! b32!": each(lambda a, b: _bmsk(_modulo_32(a), _modulo_32(b)), "u32", "u32"),
+        "clamp! b32!": each(
+            lambda a, b: _bmsk(a.astype(np.int64), _at_most_32(b)), "u32", "u32", result="u32"
+        ),
+        "wrap! b32!": each(
+            lambda a, b: _bmsk(_modulo_32(a), _modulo_32(b)), "u32", "u32", result="u32"
+        ),
     },
     "szext": {
         "clamp! u32|s32!": each(lambda a, b: _szext(a, _at_most_32(b)), OWN, "u32"),
         "wrap! u32|s32!": each(lambda a, b: _szext(a, _modulo_32(b)), OWN, "u32"),
     },
-    "prmt": {"b32! f4e|b4e|rc8|ecl|ecr|rc16": Row(_prmt, (4,))},
+    "prmt": {
+        "b32! f4e|b4e|rc8|ecl|ecr|rc16": Row(
+            _prmt, (4,), types="b32 b32 b32 b32", spread="moves 1 2"
+        )
+    },
 }

@@ -326,20 +326,32 @@ _OF_MEMORY = "f16|bf16|b32|u32|s32|b64|u64|s64|f32|f64!"
 
 OPCODES = {
     "cp": {
-        f"async! bulk! {_INTO_SHARED}": Row(_load, (4, 5, 6)),
-        f"async! bulk! shared::cluster! shared::cta! {_BYTES}": Row(_load, (4,)),
-        f"async! bulk! {_OUT} cp_mask": Row(_store, (3, 4, 5)),
-        "async! bulk! prefetch! L2! global! L2::cache_hint": Row(_prefetch, (2, 3)),
-        "async! bulk! commit_group!": Row(_commit_group, (0,)),
-        "async! bulk! wait_group! read": Row(_wait_group, (1,)),
-        f"async! bulk! {_TENSOR} {_INTO_SHARED} {_OF_PAIR}": Row(_load, (3, 4, 5)),
-        f"async! bulk! {_TENSOR} {_OUT}": Row(_store, (2, 3)),
-        f"async! bulk! prefetch! {_TENSOR} L2! global! L2::cache_hint": Row(_prefetch, (1, 2)),
-        f"reduce! async! bulk! shared::cluster! shared::cta! {_BYTES} {_OPS} {_OF_MEMORY}": Row(
-            _load, (4,)
+        f"async! bulk! {_INTO_SHARED}": Row(_load, (4, 5, 6), types="-", spread="none"),
+        f"async! bulk! shared::cluster! shared::cta! {_BYTES}": Row(
+            _load, (4,), types="-", spread="none"
         ),
-        f"reduce! async! bulk! {_OUT} {_OPS} noftz {_OF_MEMORY}": Row(_store, (3, 4)),
-        f"reduce! async! bulk! {_TENSOR} {_OUT} {_OPS}": Row(_store, (2, 3)),
+        f"async! bulk! {_OUT} cp_mask": Row(_store, (3, 4, 5), types="-", spread="none"),
+        "async! bulk! prefetch! L2! global! L2::cache_hint": Row(
+            _prefetch, (2, 3), types="-", spread="none"
+        ),
+        "async! bulk! commit_group!": Row(_commit_group, (0,), types="-", spread="none"),
+        "async! bulk! wait_group! read": Row(_wait_group, (1,), types="-", spread="none"),
+        f"async! bulk! {_TENSOR} {_INTO_SHARED} {_OF_PAIR}": Row(
+            _load, (3, 4, 5), types="-", spread="none"
+        ),
+        f"async! bulk! {_TENSOR} {_OUT}": Row(_store, (2, 3), types="-", spread="none"),
+        f"async! bulk! prefetch! {_TENSOR} L2! global! L2::cache_hint": Row(
+            _prefetch, (1, 2), types="-", spread="none"
+        ),
+        f"reduce! async! bulk! shared::cluster! shared::cta! {_BYTES} {_OPS} {_OF_MEMORY}": Row(
+            _load, (4,), types="-", spread="none"
+        ),
+        f"reduce! async! bulk! {_OUT} {_OPS} noftz {_OF_MEMORY}": Row(
+            _store, (3, 4), types="-", spread="none"
+        ),
+        f"reduce! async! bulk! {_TENSOR} {_OUT} {_OPS}": Row(
+            _store, (2, 3), types="-", spread="none"
+        ),
     },
-    "prefetch": {"param tensormap!": Row(prefetch_map, (1,))},
+    "prefetch": {"param tensormap!": Row(prefetch_map, (1,), types="-", spread="none")},
 }

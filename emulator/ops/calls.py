@@ -49,12 +49,12 @@ def _place(window: int):
         get = bind.integer(place.base, "u64")
         return bind.pure(destination, lambda value: add(value, offset, 8), get)
 
-    return Row(factory, (2,))
+    return Row(factory, (2,), types="own -", spread="any")
 
 
 OPCODES = {
-    "<push>": {"": Row(_push, (1,))},
-    "<pop>": {"": Row(_pop, (1,))},
+    "<push>": {"": Row(_push, (1,), types="-", spread="none")},
+    "<pop>": {"": Row(_pop, (1,), types="-", spread="none")},
     "<place>": {"": _place(0)},
     "<generic>": {"": _place(LOCAL_WINDOW)},
 }

@@ -290,22 +290,32 @@ def _proxy_fence(ins, bind):
 _ASYNC = "async! weak|relaxed cluster mbarrier::complete_tx::bytes! shared::cluster"
 
 OPCODES = {
-    "mapa": {f"{SHARED} u32|u64!": Row(mapa, (3,))},
-    "getctarank": {f"{SHARED} u32|u64!": Row(getctarank, (2,))},
+    "mapa": {f"{SHARED} u32|u64!": Row(mapa, (3,), types="own own u32", spread="any")},
+    "getctarank": {f"{SHARED} u32|u64!": Row(getctarank, (2,), types="u32 own", spread="any")},
     "barrier": {
-        "cluster! arrive! release|relaxed aligned": Row(cluster_arrive, (0,)),
-        "cluster! wait! acquire aligned": Row(ClusterWait, (0,), meets="barrier"),
+        "cluster! arrive! release|relaxed aligned": Row(
+            cluster_arrive, (0,), types="", spread="none"
+        ),
+        "cluster! wait! acquire aligned": Row(
+            ClusterWait, (0,), types="", spread="none", meets="barrier"
+        ),
     },
-    "st": {f"{_ASYNC} v2|v4 b32|b64|u32|u64|s32|s64|f32|f64!": Row(store_async, (3,))},
+    "st": {
+        f"{_ASYNC} v2|v4 b32|b64|u32|u64|s32|s64|f32|f64!": Row(
+            store_async, (3,), types="- own", spread="none"
+        )
+    },
     "red": {
-        f"{_ASYNC} inc|dec|min|max|add|and|or|xor! u32|s32|u64|s64|b32|b64!": Row(store_async, (3,))
+        f"{_ASYNC} inc|dec|min|max|add|and|or|xor! u32|s32|u64|s64|b32|b64!": Row(
+            store_async, (3,), types="- own", spread="none"
+        )
     },
 }
 
 FENCES = {
     "fence": {
-        "mbarrier_init! release! cluster!": Row(_init_fence, (0,)),
+        "mbarrier_init! release! cluster!": Row(_init_fence, (0,), types="", spread="none"),
         "proxy! async|async::global|async::shared::cta|async::shared::cluster! "
-        "global|shared::cta|shared::cluster": Row(_proxy_fence, (0,)),
+        "global|shared::cta|shared::cluster": Row(_proxy_fence, (0,), types="", spread="none"),
     }
 }

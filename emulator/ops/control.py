@@ -3,11 +3,11 @@
 from emulator.text.rows import Row
 
 OPCODES = {
-    "bra": {"uni": Row(None, (1,))},
-    "brx": {"idx! uni": Row(None, (2,))},
-    "call": {"uni": Row(None, (1, 2, 3, 4))},
-    "ret": {"uni": Row(None, (0,))},
-    "exit": {"": Row(None, (0,))},
-    "trap": {"": Row(None, (0,))},
-    "brkpt": {"": Row(None, (0,))},
+    "bra": {"uni": Row(None, (1,), types="-", spread="none")},
+    "brx": {"idx! uni": Row(None, (2,), types="-", spread="none")},
+    "call": {"uni": Row(None, (1, 2, 3, 4), types="-", spread="none")},
+    "ret": {"uni": Row(None, (0,), types="-", spread="none")},
+    "exit": {"": Row(None, (0,), types="-", spread="none")},
+    "trap": {"": Row(None, (0,), types="-", spread="none")},
+    "brkpt": {"": Row(None, (0,), types="-", spread="none")},
 }

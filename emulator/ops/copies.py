@@ -306,11 +306,13 @@ def settle(m, offset: int, lanes: np.ndarray) -> bool:
 OPCODES = {
     "cp": {
         f"async! ca|cg! shared|shared::cta global L2::cache_hint {PREFETCHED}": Row(
-            _copy, (3, 4, 5)
+            _copy, (3, 4, 5), types="-", spread="none"
         ),
-        "async! commit_group!": Row(_commit_group, (0,)),
-        "async! wait_group!": Row(_wait_group, (1,)),
-        "async! wait_all!": Row(_wait_all, (0,)),
-        "async! mbarrier! arrive! noinc shared|shared::cta b64!": Row(_copy_arrive, (1,)),
+        "async! commit_group!": Row(_commit_group, (0,), types="", spread="none"),
+        "async! wait_group!": Row(_wait_group, (1,), types="-", spread="none"),
+        "async! wait_all!": Row(_wait_all, (0,), types="", spread="none"),
+        "async! mbarrier! arrive! noinc shared|shared::cta b64!": Row(
+            _copy_arrive, (1,), types="-", spread="none"
+        ),
     }
 }

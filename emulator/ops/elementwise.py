@@ -1,4 +1,4 @@
-"""Integer instructions as functions of arrays: `"xor": {WORD: binary(lambda a, b: a ^ b)}`.
+"""Integer instructions as functions of arrays: `"xor": {WORD: bitwise(lambda a, b: a ^ b)}`.
 
 The function gets an array of the operand's type for each operand and returns an array of the result's.
 Whatever makes that fast is not its business: a result is kept on its operands' patterns, so that what a
@@ -30,6 +30,7 @@ INTEGERS = {f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)}
 OWN = "the instruction's type"
 UNSIGNED_OWN = "the instruction's type, unsigned"
 WIDE = "the instruction's type, twice as wide"
+_WORDS = {OWN: "own", UNSIGNED_OWN: "own", WIDE: "wide"}  # as `text.typing` calls them
 _RELATED = {
     OWN: lambda kind: kind,
     UNSIGNED_OWN: lambda kind: f"u{kind[1:]}",
@@ -37,8 +38,11 @@ _RELATED = {
 }
 
 
-def each(function, *operands: str) -> Row:
-    """`d = function(a, b, ...)`, operands of these types: a PTX type, or one of OWN, UNSIGNED_OWN, WIDE."""
+def each(function, *operands: str, result: str = OWN, spread: str = "any") -> Row:
+    """`d = function(a, b, ...)`, operands and result of these types: a PTX type, or one of OWN, UNSIGNED_OWN, WIDE.
+
+    spread: as of a Row.
+    """
 
     def factory(ins, bind):
         kind = ins.parts[-1]
@@ -57,15 +61,21 @@ def each(function, *operands: str) -> Row:
         shorter = FAST.get(".".join(ins.parts[:-1]))
         return bind.pure(ins.operands[0], shorter(kind, run) if shorter else run, *gets)
 
-    return Row(factory, (len(operands) + 1,))
+    types = " ".join(_WORDS.get(kind, kind) for kind in (result, *operands))
+    return Row(factory, (len(operands) + 1,), types=types, spread=spread)
 
 
-def unary(function) -> Row:
-    return each(function, OWN)
+def unary(function, result: str = OWN) -> Row:
+    return each(function, OWN, result=result)
 
 
-def binary(function) -> Row:
-    return each(function, OWN, OWN)
+def binary(function, result: str = OWN) -> Row:
+    return each(function, OWN, OWN, result=result)
+
+
+def bitwise(function, operands: int = 2) -> Row:
+    """As `each`: every bit of the result is made of the same bit of each operand."""
+    return each(function, *[OWN] * operands, spread="bits")
 
 
 def ternary(function) -> Row:
@@ -87,7 +97,7 @@ def halves(function) -> Row:
 
         return bind.pure(ins.operands[0], run, *gets)
 
-    return Row(factory, (3,))
+    return Row(factory, (3,), types="own own own", spread="any")
 
 
 def logical(function, operands: int = 2) -> Row:
@@ -97,7 +107,7 @@ def logical(function, operands: int = 2) -> Row:
         gets = [bind.predicate(op) for op in ins.operands[1:]]
         return bind.pure(ins.operands[0], lambda *held: of_predicates(function, *held), *gets)
 
-    return Row(factory, (operands + 1,))
+    return Row(factory, (operands + 1,), types=" ".join(["pred"] * (operands + 1)), spread="bits")
 
 
 def of_predicates(function, *held):

@@ -81,7 +81,7 @@ def arithmetic(count, function, *flags: str) -> Row:
 
         return bind.pure(ins.operands[0], run, *gets)
 
-    return Row(factory, (count + 1,))
+    return Row(factory, (count + 1,), types=("own " * (count + 1)).strip(), spread="any")
 
 
 def _division(full: bool):
@@ -106,7 +106,7 @@ def extremum(function) -> Row:
     def factory(ins, bind):
         return (three if len(ins.operands) == 4 else two).factory(ins, bind)
 
-    return Row(factory, (3, 4))
+    return Row(factory, (3, 4), types="own own own own", spread="any")
 
 
 def _comparison(ins, bind, kind: str):
@@ -340,11 +340,27 @@ OPCODES = {
     "neg": {f"ftz {FLOAT}!": arithmetic(1, floats.neg, "ftz")},
     "abs": {f"ftz {FLOAT}!": arithmetic(1, floats.absolute, "ftz")},
     "copysign": {"f32|f64!": arithmetic(2, floats.copysign)},
-    "testp": {"finite|infinite|number|notanumber|normal|subnormal! f32|f64!": Row(testp, (2,))},
-    "setp": {f"{_COMPARISONS}! {LOGIC} ftz {FLOAT}!": Row(setp, (3, 4))},
-    "set": {f"{_COMPARISONS}|lo|ls|hi|hs! {LOGIC} ftz {WORD}|{INT}|{FLOAT}*!": Row(set_, (3, 4))},
+    "testp": {
+        "finite|infinite|number|notanumber|normal|subnormal! f32|f64!": Row(
+            testp, (2,), types="pred own", spread="any"
+        )
+    },
+    "setp": {
+        f"{_COMPARISONS}! {LOGIC} ftz {FLOAT}!": Row(
+            setp, (3, 4), types="pred own own pred", spread="compares"
+        )
+    },
+    "set": {
+        f"{_COMPARISONS}|lo|ls|hi|hs! {LOGIC} ftz {WORD}|{INT}|{FLOAT}*!": Row(
+            set_, (3, 4), types="first own own pred", spread="any"
+        )
+    },
     "cvt": {
-        f"{ROUND}|rna|rni|rzi|rmi|rpi ftz sat|satfinite relu {_CONVERTED}*!": Row(cvt, (2, 3)),
-        "pack! sat! b32|u8|s8|u16|s16|u32|s32*!": Row(_pack_saturated, (3, 4)),
+        f"{ROUND}|rna|rni|rzi|rmi|rpi ftz sat|satfinite relu {_CONVERTED}*!": Row(
+            cvt, (2, 3), types="~first ~own", spread="converts"
+        ),
+        "pack! sat! b32|u8|s8|u16|s16|u32|s32*!": Row(
+            _pack_saturated, (3, 4), types="~s32 ~s32 ~s32 ~b32", spread="any"
+        ),
     },
 }

@@ -116,7 +116,7 @@ def _carrying(function) -> Row:
 
         return step
 
-    return Row(factory, (3,))
+    return Row(factory, (3,), types="own own own", spread="any")
 
 
 def add_with_carry(x, y, carry):
@@ -224,16 +224,18 @@ OPCODES = {
     "mul": {
         f"lo! {INT}!": binary(lambda a, b: a * b),
         f"hi! {INT}!": binary(_high_product),
-        f"wide! {_HALF_OR_WORD}!": binary(lambda a, b: _wide(a) * _wide(b)),
+        f"wide! {_HALF_OR_WORD}!": binary(lambda a, b: _wide(a) * _wide(b), WIDE),
     },
     "mad": {
         f"lo! {INT}!": ternary(lambda a, b, c: a * b + c),
         f"hi! {INT}!": ternary(lambda a, b, c: _high_product(a, b) + c),
-        f"wide! {_HALF_OR_WORD}!": each(lambda a, b, c: _wide(a) * _wide(b) + c, OWN, OWN, WIDE),
+        f"wide! {_HALF_OR_WORD}!": each(
+            lambda a, b, c: _wide(a) * _wide(b) + c, OWN, OWN, WIDE, result=WIDE
+        ),
         "hi! sat! s32!": ternary(lambda a, b, c: _clipped(_wide(_high_product(a, b)) + c)),
-        f"lo|hi! cc! {CARRIED}!": Row(_mad_carry, (4,)),
+        f"lo|hi! cc! {CARRIED}!": Row(_mad_carry, (4,), types="own own own own", spread="any"),
     },
-    "madc": {f"lo|hi! cc {CARRIED}!": Row(_mad_carry, (4,))},
+    "madc": {f"lo|hi! cc {CARRIED}!": Row(_mad_carry, (4,), types="own own own own", spread="any")},
     "mul24": {
         "lo! u32|s32!": binary(lambda a, b: _product24(a, b).astype(a.dtype)),
         "hi! u32|s32!": binary(lambda a, b: (_product24(a, b) >> 16).astype(a.dtype)),
@@ -246,8 +248,8 @@ OPCODES = {
     "div": {f"{INT}!": binary(_quotient)},
     "rem": {f"{INT}!": binary(_remainder)},
     "sad": {f"{INT}!": each(_sad, OWN, OWN, UNSIGNED_OWN)},
-    "dp4a": {"u32|s32*!": Row(_dot, (4,))},
-    "dp2a": {"lo|hi! u32|s32*!": Row(_dot, (4,))},
+    "dp4a": {"u32|s32*!": Row(_dot, (4,), types="u32 u32 u32 u32", spread="any")},
+    "dp2a": {"lo|hi! u32|s32*!": Row(_dot, (4,), types="u32 u32 u32 u32", spread="any")},
     "min": {
         f"{INT}!": binary(np.minimum),
         "relu! s32!": binary(lambda a, b: np.maximum(np.minimum(a, b), 0)),

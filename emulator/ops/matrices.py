@@ -136,13 +136,15 @@ def movmatrix(ins, bind):
 _MATRICES = f"sync! aligned! m8n8|m16n8|m16n16|m8n16! x1|x2|x4 trans {SHARED} b16|b8!"
 
 
-def together(factory, *operands: int) -> Row:
+def together(factory, *operands: int, types: str = "-", spread: str) -> Row:
     """A row of what the lanes of a warp do together."""
-    return Row(factory, operands, meets="warp")
+    return Row(factory, operands, meets="warp", types=types, spread=spread)
 
 
 OPCODES = {
-    "ldmatrix": {_MATRICES: together(ldmatrix, 2)},
-    "stmatrix": {_MATRICES: together(stmatrix, 2)},
-    "movmatrix": {"sync! aligned! m8n8! trans! b16!": together(movmatrix, 2)},
+    "ldmatrix": {_MATRICES: together(ldmatrix, 2, spread="loads")},
+    "stmatrix": {_MATRICES: together(stmatrix, 2, spread="none")},
+    "movmatrix": {
+        "sync! aligned! m8n8! trans! b16!": together(movmatrix, 2, types="b32 b32", spread="warp")
+    },
 }

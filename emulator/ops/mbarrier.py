@@ -186,15 +186,22 @@ def _pending_count(ins, bind):
     return step
 
 
+_WAITED = f"acquire|relaxed {SCOPE} {SHARED} b64!"
+
 OPCODES = {
     "mbarrier": {
-        f"init! {SHARED} b64!": Row(_init, (2,)),
-        f"inval! {SHARED} b64!": Row(_inval, (1,)),
+        f"init! {SHARED} b64!": Row(_init, (2,), types="- u32", spread="none"),
+        f"inval! {SHARED} b64!": Row(_inval, (1,), types="-", spread="none"),
         f"arrive|arrive_drop! expect_tx|noComplete release|relaxed {SCOPE} {SHARED} b64!": Row(
-            _arrive, (1, 2, 3)
+            _arrive, (1, 2, 3), types="-", spread="any"
         ),
-        f"expect_tx|complete_tx! relaxed {SCOPE} {SHARED} b64!": Row(_expect_tx, (2,)),
-        f"test_wait|try_wait! parity acquire|relaxed {SCOPE} {SHARED} b64!": Row(_wait, (3, 4)),
-        "pending_count! b64!": Row(_pending_count, (2,)),
+        f"expect_tx|complete_tx! relaxed {SCOPE} {SHARED} b64!": Row(
+            _expect_tx, (2,), types="- u32", spread="none"
+        ),
+        f"test_wait|try_wait! {_WAITED}": Row(_wait, (3, 4), types="pred - u64", spread="any"),
+        f"test_wait|try_wait! parity! {_WAITED}": Row(
+            _wait, (3, 4), types="pred - u32", spread="any"
+        ),
+        "pending_count! b64!": Row(_pending_count, (2,), types="u32 u64", spread="any"),
     }
 }

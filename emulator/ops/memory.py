@@ -131,17 +131,17 @@ def _nothing(ins, bind):
 
 
 _WIDE = f"v2|v4|v8 {HELD}!"
-_HINT = Row(_nothing)
+_HINT = Row(_nothing, types="-", spread="none")
 
 OPCODES = {
     "ld": {
         f"weak|volatile|relaxed|acquire|mmio {SCOPE} {SPACE} nc ca|cg|cs|lu|cv {CACHED} "
-        f"{PREFETCHED} {_WIDE}": Row(ld, (2, 3))
+        f"{PREFETCHED} {_WIDE}": Row(ld, (2, 3), types="~own -", spread="loads")
     },
-    "ldu": {f"global v2|v4 {HELD}!": Row(ld, (2,))},
+    "ldu": {f"global v2|v4 {HELD}!": Row(ld, (2,), types="~own -", spread="loads")},
     "st": {
         f"weak|volatile|relaxed|release|mmio {SCOPE} {SPACE} wb|cg|cs|wt {CACHED} {_WIDE}": Row(
-            st, (2, 3)
+            st, (2, 3), types="- ~own", spread="stores"
         )
     },
     "prefetch": {"global|local|const|param L1|L2|L2::evict_last|L2::evict_normal": _HINT},
@@ -167,11 +167,11 @@ def _fence(ins, bind):
 FENCES = {
     "membar": {
         "cta!": _HINT,
-        "gl|sys!": Row(_fence, (0,)),
+        "gl|sys!": Row(_fence, (0,), types="", spread="none"),
         "proxy! alias|async async|global|shared::cta|shared::cluster": _HINT,
     },
     "fence": {
-        f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": Row(_fence),
+        f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": Row(_fence, types="", spread="none"),
         f"proxy! alias|async::generic|tensormap::generic! acquire|release {SCOPE} {_RESTRICTED}": _HINT,
     },
 }

@@ -136,13 +136,15 @@ def createpolicy(ins, bind):
 
 OPCODES = {
     "mov": {
-        f"pred|{HELD}|f16x2|bf16x2!": Row(mov, (2,)),
-        f"v2|v4! {HELD}!": Row(_mov_vector, (2,)),
+        f"pred|{HELD}|f16x2|bf16x2!": Row(mov, (2,), types="own own", spread="moves 1"),
+        f"v2|v4! {HELD}!": Row(_mov_vector, (2,), types="-", spread="moves 1"),
     },
-    "cvta": {f"to {SPACE} u32|u64!": Row(cvta, (2,))},
-    "isspacep": {f"{SPACE}!": Row(isspacep, (2,))},
+    "cvta": {f"to {SPACE} u32|u64!": Row(cvta, (2,), types="own own", spread="any")},
+    "isspacep": {f"{SPACE}!": Row(isspacep, (2,), types="pred ~u32", spread="any")},
     "createpolicy": {
         "fractional|range|cvt! global L2 b64! "
-        "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged*": Row(createpolicy)
+        "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged*": Row(
+            createpolicy, types="b64", spread="any"
+        )
     },
 }

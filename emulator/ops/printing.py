@@ -79,4 +79,4 @@ def _formatted(m, template: str, data: bytes) -> str:
     return _CONVERSION.sub(one, template)
 
 
-OPCODES = {"vprintf": {"": Row(vprintf, (2,))}}
+OPCODES = {"vprintf": {"": Row(vprintf, (2,), types="-", spread="none")}}

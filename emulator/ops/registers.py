@@ -59,4 +59,10 @@ def setmaxnreg(ins, bind):
     return step
 
 
-OPCODES = {"setmaxnreg": {"inc|dec! sync! aligned! u32!": Row(setmaxnreg, (1,), meets="warpgroup")}}
+OPCODES = {
+    "setmaxnreg": {
+        "inc|dec! sync! aligned! u32!": Row(
+            setmaxnreg, (1,), types="-", spread="none", meets="warpgroup"
+        )
+    }
+}

@@ -174,7 +174,11 @@ def slct(ins, bind):
 _COMPARISONS = "eq|ne|lt|le|gt|ge|lo|ls|hi|hs"
 
 OPCODES = {
-    "setp": {f"{_COMPARISONS}! {LOGIC} {WORD}|{INT}!": Row(setp, (3, 4))},
-    "selp": {f"pred|{MOVED}!": Row(selp, (4,))},
-    "slct": {f"ftz {MOVED}*!": Row(slct, (4,))},
+    "setp": {
+        f"{_COMPARISONS}! {LOGIC} {WORD}|{INT}!": Row(
+            setp, (3, 4), types="pred own own pred", spread="compares"
+        )
+    },
+    "selp": {f"pred|{MOVED}!": Row(selp, (4,), types="own own own pred", spread="moves 1 2")},
+    "slct": {f"ftz {MOVED}*!": Row(slct, (4,), types="first first first own", spread="moves 1 2")},
 }

@@ -1,11 +1,12 @@
 """From the undefined bits of an instruction's operands to those of its results.
 
-What an instruction makes of them is a row of `_SPREADS`; what is not there makes all of its result
-undefined where any bit of an operand is. `ops.undefined` keeps the bits.
+What an instruction makes of them is said by its row (`text.rows.Row.spread`) in a word of `SPREADS`, with the
+operands that it is about. `ops.undefined` keeps the bits.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +34,7 @@ def slots_in(slots: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Operands:
-    """An instruction as a factory of `_SPREADS` sees it."""
+    """An instruction as a factory of `SPREADS` sees it."""
 
     item: Touch
     names: object
@@ -61,7 +62,9 @@ class Operands:
 
 
 def _anything(s: Operands):
-    """All of the result where any bit of an operand is undefined."""
+    """All of the result where any bit of an operand is undefined; of packed types, each half for itself."""
+    if s.ins.parts[-1].endswith("x2") and s.ins.parts[0] != "cvt":
+        return _halves(s)
     sources, destinations = s.sources, s.destinations
     bits = -1
     if s.ins.parts[0] == "cvt" and s.ins.parts[-1] in WIDTHS:
@@ -99,15 +102,10 @@ def _halves(s: Operands):
     return spread
 
 
-_CARRIED = {  # operands whose bits the instruction only moves; the others say where to
-    "mov": (1,), "selp": (1, 2), "shl": (1,), "shr": (1,), "shf": (1, 2), "prmt": (1, 2), "bfe": (1,),
-    "bfi": (1, 2), "brev": (1,), "shfl": (1,), "cvt": (1,),
-}  # fmt: skip
-
-
-def _moved(s: Operands):
-    """The undefined bits move as the value does: the instruction itself, run on them."""
-    places = _CARRIED[s.ins.parts[0]]
+def _moved(s: Operands, *places: int):
+    """The bits of operands `places` only move, and the others say where to: the instruction itself, run on the
+    undefined bits.
+    """
     carried = s.slots(s.ins.operands[i] for i in places)
     rest = [op for i, op in enumerate(s.ins.operands) if i and i not in places]
     control = s.slots(rest)
@@ -157,9 +155,9 @@ def _moved(s: Operands):
     return spread
 
 
-def _shuffled(s: Operands):
+def _shuffled(s: Operands, place: int):
     """What a lane reads from one that does not take part is undefined (PTX ISA 9.7.9.6)."""
-    moved, bind = _moved(s), Binder(s.names, s.ins)
+    moved, bind = _moved(s, place), Binder(s.names, s.ins)
     lanes, member = source_lane(s.ins, bind), bind.integer(s.ins.operands[4], "u32")
     first, _ = bind.pair(s.ins.operands[0])
     target = s.slot(first)
@@ -200,52 +198,49 @@ def _without_constants(operand):
 def _converted(s: Operands):
     _, *_, result, source = s.ins.parts
     if result in _INTEGERS and source in _INTEGERS and "sat" not in s.ins.parts:
-        return _moved(s)
+        return _moved(s, 1)
     return _halves(s) if result.endswith("x2") else _anything(s)
 
 
-def _bitwise(s: Operands):
-    """and, or: a defined 0, or 1, in one operand settles the bit."""
-    kind, settles = s.ins.parts[-1], s.ins.parts[0] == "or"
-    bind = Binder(s.names, s.ins)
-    pairs = []
-    for operand in s.ins.operands[1:]:
-        held = None if kind == "pred" else UNSIGNED[WIDTHS[kind]]
-        value = bind.array(operand, held) if held else bind.predicate(operand)
-        pairs.append((value, s.slots([operand])))
-    destinations = s.destinations
-
-    def spread(u, mask):
-        (a, sa), (b, sb) = (
-            (np.atleast_2d(get(u.m)), _held(u, slots, kind)) for get, slots in pairs
-        )
-        if settles:
-            a, b = ~a, ~b
-        return dict.fromkeys(destinations, (sa & sb) | (sa & b) | (sb & a))
-
-    return spread
-
-
-def _held(u: Undefined, slots, kind: str) -> np.ndarray:
-    dtype = np.dtype(bool if kind == "pred" else UNSIGNED[WIDTHS[kind]])
-    if not slots:
-        return np.zeros((1, 1), dtype)
-    value = u.get(slots[0])
-    return np.atleast_2d(value).astype(bool) if kind == "pred" else raw(value, dtype)
-
-
 def _each_bit(s: Operands):
-    """xor, not, lop3: a bit of the result depends on the same bit of the operands."""
-    kind, operands, destinations = s.ins.parts[-1], s.ins.operands[1:], s.destinations
-    sources = [slots for slots in (s.slots([operand]) for operand in operands) if slots]
+    """A bit of the result depends on the same bit of the operands alone: the instruction itself, run with the
+    undefined bits set and cleared. It is defined where that makes no difference.
+    """
+    ins = replace(s.ins, guard=None)
+    step = row_of(s.opcodes, ins).factory(ins, Binder(s.names, ins))
+    sources, destinations = s.slots(s.ins.operands[1:]), s.destinations
+    written = [s.slot(r) for r in registers(s.ins.operands[0])]
 
     def spread(u, mask):
-        total = _held(u, [], kind)
-        for slots in sources:
-            total = total | _held(u, slots, kind)
-        return dict.fromkeys(destinations, total)
+        m = u.m
+        held = {at: _dense(u.get(at), u.widths[at]) for at in sources}
+        held = {at: bits for at, bits in held.items() if bits.any()}
+        saved = {at: m.regs[at] for at in {*held, *written}}
+        plain = {at: _dense(saved[at], u.widths[at]) for at in held}
+        watching, keep = m.sanitizer, m.keep
+        m.sanitizer, m.keep = None, -1
+        found: dict = {}
+        for choice in itertools.product((False, True), repeat=len(held)):
+            for (at, bits), filled in zip(held.items(), choice, strict=True):
+                m.regs[at] = plain[at] | bits if filled else plain[at] & ~bits
+            step(m, mask)
+            for at in destinations:
+                value = _dense(m.regs[at], u.widths[at])
+                first, differs = found.get(at, (value, value ^ value))
+                found[at] = first, differs | (value ^ first)
+        for at, value in saved.items():
+            m.regs[at] = value
+        m.sanitizer, m.keep = watching, keep
+        return {at: differs for at, (_, differs) in found.items()}
 
     return spread
+
+
+def _dense(value, width: int) -> np.ndarray:
+    """A register's value as an array of bits; of a predicate's, of bool."""
+    if width:
+        return raw(value, np.dtype(UNSIGNED[width]))
+    return np.atleast_2d(np.asarray(value)).astype(bool)
 
 
 def _compared(s: Operands):
@@ -341,8 +336,6 @@ def _local_access(s: Operands, position: int):
 def _product(s: Operands):
     """A row of A, a column of B and an element of C each make what comes of them undefined."""
     ins = s.ins
-    if ins.parts[0] == "wmma" and ins.parts[1] != "mma":
-        return _loaded(s)
     if is_sparse(ins):
         return _sparse_product(s)
     product = (mma_product if ins.parts[0] == "mma" else wmma_product)(ins, Binder(s.names, ins))
@@ -424,23 +417,24 @@ def _registers(u: Undefined, slots, undefined: int, word) -> np.ndarray:
     return found.reshape(len(slots), u.m.W, 32)
 
 
-_SPREADS = {
-    **dict.fromkeys(_CARRIED, _moved),
-    "cvt": _converted,
-    "shfl": _shuffled,
-    **dict.fromkeys(("and", "or"), _bitwise),
-    **dict.fromkeys(("xor", "not", "lop3"), _each_bit),
-    "setp": _compared,
-    **dict.fromkeys(("vote", "match", "redux", "movmatrix", "elect"), _for_the_warp),
-    **dict.fromkeys(("ld", "ldu", "atom", "ldmatrix"), _loaded),
-    "st": _stored,
-    **dict.fromkeys(("mma", "wmma"), _product),
-    "wgmma": _warpgroup_product,
+SPREADS = {
+    "any": _anything,
+    "none": _anything,  # it writes no register, or what no operand has to do with
+    "bits": _each_bit,
+    "moves": _moved,
+    "shuffles": _shuffled,
+    "converts": _converted,
+    "compares": _compared,
+    "warp": _for_the_warp,
+    "loads": _loaded,
+    "stores": _stored,
+    "product": _product,
+    "warpgroup product": _warpgroup_product,
 }
 
 
 def spread_of(s: Operands):
-    root = s.ins.parts[0]
-    if root not in _SPREADS and s.ins.parts[-1].endswith("x2"):
-        return _halves(s)
-    return _SPREADS.get(root, _anything)(s)
+    """spread(u, mask) -> undefined bits by slot, of this instruction."""
+    words = row_of(s.opcodes, s.ins).spread.split()
+    places = [int(word) for word in words if word.isdigit()]
+    return SPREADS[" ".join(word for word in words if not word.isdigit())](s, *places)

@@ -288,15 +288,19 @@ _TIMES = "|".join(f"x{1 << i}" for i in range(8))
 
 OPCODES = {
     "tcgen05": {
-        f"alloc! {_GROUP} {_ALIGNED} shared::cta b32!": together(_alloc, 2),
-        f"dealloc! {_GROUP} {_ALIGNED} b32!": together(_dealloc, 2),
-        f"relinquish_alloc_permit! {_GROUP} {_ALIGNED}": together(_relinquish, 0),
-        f"ld! {_ALIGNED} {_SHAPES}! {_TIMES}! pack::16b b32!": together(_ld, 2, 3),
-        f"st! {_ALIGNED} {_SHAPES}! {_TIMES}! unpack::16b b32!": together(_st, 2, 3),
-        f"wait::ld|wait::st! {_ALIGNED}": together(_wait, 0),
-        "fence::before_thread_sync|fence::after_thread_sync!": Row(_fence, (0,)),
+        f"alloc! {_GROUP} {_ALIGNED} shared::cta b32!": together(_alloc, 2, spread="none"),
+        f"dealloc! {_GROUP} {_ALIGNED} b32!": together(_dealloc, 2, spread="none"),
+        f"relinquish_alloc_permit! {_GROUP} {_ALIGNED}": together(
+            _relinquish, 0, types="", spread="none"
+        ),
+        f"ld! {_ALIGNED} {_SHAPES}! {_TIMES}! pack::16b b32!": together(_ld, 2, 3, spread="loads"),
+        f"st! {_ALIGNED} {_SHAPES}! {_TIMES}! unpack::16b b32!": together(_st, 2, 3, spread="none"),
+        f"wait::ld|wait::st! {_ALIGNED}": together(_wait, 0, types="", spread="none"),
+        "fence::before_thread_sync|fence::after_thread_sync!": Row(
+            _fence, (0,), types="", spread="none"
+        ),
         f"commit! {_GROUP} mbarrier::arrive::one! shared::cluster multicast::cluster b64!": Row(
-            _commit, (1, 2)
+            _commit, (1, 2), types="-", spread="none"
         ),
     }
 }

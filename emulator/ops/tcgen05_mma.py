@@ -405,8 +405,10 @@ _GROUP = "cta_group::1|cta_group::2!"
 OPCODES = {
     "tcgen05": {
         f"mma! {_GROUP} {_KINDS}! block_scale {_SIZES} collector::a::discard|collector::a::fill": Row(
-            _mma, (5, 6, 7)
+            _mma, (5, 6, 7), types="-", spread="none"
         ),
-        f"cp! {_GROUP} {'|'.join(_CP_SHAPES)}! warpx4|warpx2::02_13|warpx2::01_23": Row(_cp, (2,)),
+        f"cp! {_GROUP} {'|'.join(_CP_SHAPES)}! warpx4|warpx2::02_13|warpx2::01_23": Row(
+            _cp, (2,), types="-", spread="none"
+        ),
     }
 }

@@ -162,10 +162,14 @@ OF_TYPES = "|".join(sorted(TYPES))
 
 OPCODES = {
     "mma": {
-        f"sync! aligned! {SHAPES}! row|col* satfinite {OF_TYPES}*!": together(mma, 4),
-        f"sync! aligned! {SHAPES}! row|col* b1|s32*! xor|and! popc!": together(mma, 4),
+        f"sync! aligned! {SHAPES}! row|col* satfinite {OF_TYPES}*!": together(
+            mma, 4, spread="product"
+        ),
+        f"sync! aligned! {SHAPES}! row|col* b1|s32*! xor|and! popc!": together(
+            mma, 4, spread="product"
+        ),
         f"sp|sp::ordered_metadata! sync! aligned! {_SPARSE_SHAPES}! row|col* satfinite {OF_TYPES}*!": together(
-            _sparse_mma, 6
+            _sparse_mma, 6, spread="product"
         ),
     },
 }

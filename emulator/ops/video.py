@@ -233,16 +233,36 @@ _COMPARISON = "eq|ne|lt|le|gt|ge!"
 
 OPCODES = {
     **{
-        root: {_COMBINED: Row(_scalar, (3, 4))}
+        root: {_COMBINED: Row(_scalar, (3, 4), types="u32 u32 u32 u32", spread="any")}
         for root in ("vadd", "vsub", "vabsdiff", "vmin", "vmax")
     },
-    **{root: {f"{_COMBINED} clamp|wrap!": Row(_scalar, (3, 4))} for root in ("vshl", "vshr")},
-    "vmad": {f"{_TYPES} po sat shr7|shr15": Row(_vmad, (4,))},
-    "vset": {f"{_TYPES} {_COMPARISON} add|min|max": Row(_scalar, (3, 4))},
     **{
-        f"{root}{count}": {f"{_TYPES} sat add": Row(_at_once, (4,))}
+        root: {
+            f"{_COMBINED} clamp|wrap!": Row(_scalar, (3, 4), types="u32 u32 u32 u32", spread="any")
+        }
+        for root in ("vshl", "vshr")
+    },
+    "vmad": {
+        f"{_TYPES} po sat shr7|shr15": Row(_vmad, (4,), types="u32 u32 u32 u32", spread="any")
+    },
+    "vset": {
+        f"{_TYPES} {_COMPARISON} add|min|max": Row(
+            _scalar, (3, 4), types="u32 u32 u32 u32", spread="any"
+        )
+    },
+    **{
+        f"{root}{count}": {
+            f"{_TYPES} sat add": Row(_at_once, (4,), types="u32 u32 u32 u32", spread="any")
+        }
         for count in (2, 4)
         for root in _ARITHMETIC
     },
-    **{f"vset{count}": {f"{_TYPES} {_COMPARISON} add": Row(_at_once, (4,))} for count in (2, 4)},
+    **{
+        f"vset{count}": {
+            f"{_TYPES} {_COMPARISON} add": Row(
+                _at_once, (4,), types="u32 u32 u32 u32", spread="any"
+            )
+        }
+        for count in (2, 4)
+    },
 }

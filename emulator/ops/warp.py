@@ -239,22 +239,38 @@ def nothing(ins, bind):
 
 OPCODES = {
     "shfl": {
-        "sync! up|down|bfly|idx! b32!": Row(shfl, (5,), meets="warp", member=4),
-        "up|down|bfly|idx! b32!": Row(_before_volta),
+        "sync! up|down|bfly|idx! b32!": Row(
+            shfl, (5,), types="b32 b32 b32 b32 u32", spread="shuffles 1", meets="warp", member=4
+        ),
+        "up|down|bfly|idx! b32!": Row(_before_volta, types="-", spread="none"),
     },
     "vote": {
-        "sync! all|any|uni|ballot! pred|b32!": Row(vote, (3,), meets="warp", member=2),
-        "all|any|uni|ballot! pred|b32!": Row(vote, (2,)),
+        "sync! all|any|uni|ballot! pred|b32!": Row(
+            vote, (3,), types="own pred u32", spread="warp", meets="warp", member=2
+        ),
+        "all|any|uni|ballot! pred|b32!": Row(vote, (2,), types="own pred", spread="warp"),
     },
-    "match": {"sync! any|all! b32|b64!": Row(match, (3,), meets="warp", member=2)},
+    "match": {
+        "sync! any|all! b32|b64!": Row(
+            match, (3,), types="u32 own u32", spread="warp", meets="warp", member=2
+        )
+    },
     "redux": {
-        "sync! add|min|max|and|or|xor! b32|u32|s32!": Row(redux, (3,), meets="warp", member=2),
-        "sync! min|max! abs NaN f32!": Row(redux_floats, (3,), meets="warp", member=2),
+        "sync! add|min|max|and|or|xor! b32|u32|s32!": Row(
+            redux, (3,), types="u32 u32 u32", spread="warp", meets="warp", member=2
+        ),
+        "sync! min|max! abs NaN f32!": Row(
+            redux_floats, (3,), types="own own u32", spread="warp", meets="warp", member=2
+        ),
     },
-    "activemask": {"b32!": Row(activemask, (1,))},
-    "elect": {"sync!": Row(elect, (2,), meets="warp", member=1)},
-    "bar": {"warp! sync!": Row(bar_warp, (1,), meets="warp barrier", member=0)},
-    "nanosleep": {"u32!": Row(nanosleep, (1,))},
-    "griddepcontrol": {"launch_dependents|wait!": Row(nothing, (0,))},
-    "pmevent": {"mask": Row(nothing, (1,))},
+    "activemask": {"b32!": Row(activemask, (1,), types="b32", spread="none")},
+    "elect": {"sync!": Row(elect, (2,), types="b32 b32", spread="warp", meets="warp", member=1)},
+    "bar": {
+        "warp! sync!": Row(
+            bar_warp, (1,), types="u32", spread="none", meets="warp barrier", member=0
+        )
+    },
+    "nanosleep": {"u32!": Row(nanosleep, (1,), types="u32", spread="none")},
+    "griddepcontrol": {"launch_dependents|wait!": Row(nothing, (0,), types="", spread="none")},
+    "pmevent": {"mask": Row(nothing, (1,), types="-", spread="none")},
 }

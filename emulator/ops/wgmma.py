@@ -372,13 +372,15 @@ _SHAPES = "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32)
 _TYPES = "f16|f32|s32|bf16|tf32|e4m3|e5m2|s8|u8*!"
 
 
-def _together(factory, *operands: int) -> Row:
-    return Row(factory, operands, meets="warpgroup")
+def _together(factory, *operands: int, spread: str = "none") -> Row:
+    return Row(factory, operands, meets="warpgroup", types="-", spread=spread)
 
 
 OPCODES = {
     "wgmma": {
-        f"mma_async! sync! aligned! {_SHAPES}! satfinite {_TYPES}": _together(_mma, 4, 6, 7, 8),
+        f"mma_async! sync! aligned! {_SHAPES}! satfinite {_TYPES}": _together(
+            _mma, 4, 6, 7, 8, spread="warpgroup product"
+        ),
         "fence! sync! aligned!": _together(_fence, 0),
         "commit_group! sync! aligned!": _together(_commit, 0),
         "wait_group! sync! aligned!": _together(_wait, 1),

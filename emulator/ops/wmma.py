@@ -292,9 +292,13 @@ _PLACED = f"sync aligned row|col! {SHAPES}! global|{SHARED} {OF_TYPES}!"
 
 OPCODES = {
     "wmma": {
-        f"load! a|b|c! {_PLACED}": together(_load, 2, 3),
-        f"store! d! {_PLACED}": together(_store, 2, 3),
-        f"mma! sync aligned row|col* {SHAPES}! rn satfinite {OF_TYPES}*!": together(_mma, 4),
-        "mma! xor|and! popc! sync aligned row|col* m8n8k128! b1|s32*!": together(_mma, 4),
+        f"load! a|b|c! {_PLACED}": together(_load, 2, 3, spread="loads"),
+        f"store! d! {_PLACED}": together(_store, 2, 3, spread="none"),
+        f"mma! sync aligned row|col* {SHAPES}! rn satfinite {OF_TYPES}*!": together(
+            _mma, 4, spread="product"
+        ),
+        "mma! xor|and! popc! sync aligned row|col* m8n8k128! b1|s32*!": together(
+            _mma, 4, spread="product"
+        ),
     },
 }

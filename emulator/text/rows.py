@@ -27,12 +27,16 @@ class Row:
     those of a "warp", of a "warpgroup" (four), those of a warp at a "warp barrier" (lanes may wait at different ones), those at
     a block's "barrier" (the factory then makes what threads do there: see `ops.barriers`), or "".
     member: which operand is the membermask of those who meet; None for all of the warp.
+    types: a word for each operand's type, in order (`text.typing`). spread: how undefined bits of operands come
+    to the result, a word of `ops.spreads`, with the operands that it is about. A test asks every row for both.
     """
 
     factory: Callable | None
     operands: tuple[int, ...] = ()
     meets: str = ""
     member: int | None = None
+    types: str | None = None
+    spread: str | None = None
 
 
 Table = dict[str, dict[str, Row]]

@@ -2,7 +2,15 @@
 
 PTX ISA 9.4 ("Type Information for Instructions and Operands"): an operand has the instruction's type's size; bits go with
 everything, signed with unsigned, a float with its own type alone. Loads, stores and conversions
-take wider registers, too. Opcodes that are not in a table below are left to their factories.
+take wider registers, too. A row of the opcode table (`text.rows`) says it with a word for each operand:
+
+    own, first    the instruction's last type, and the one before it
+    wide          the last type, twice as wide
+    u32, pred ... that type
+    ~own          as above, and the register may be wider
+    -             no register of one type: an address, a fragment, a constant; the factory looks at it
+
+Operands beyond the last word are not looked at.
 """
 
 from __future__ import annotations
@@ -32,57 +40,31 @@ _PAIRS = {"u16x2", "s16x2"}
 _KNOWN = _INTEGERS | _BITS | _FLOATS | _PAIRS | {"pred"}
 
 
-def _same(count: int):
-    return lambda parts: (parts[-1],) * count
-
-
-def _wide(parts):
-    """mul and mad: the result, and what is added, are twice as wide with `.wide`."""
+def _type_of(word: str, parts: tuple[str, ...]) -> str:
+    """The type that a word of `Row.types` stands for in an instruction."""
     kind = parts[-1]
-    twice = f"{kind[0]}{2 * int(kind[1:])}" if "wide" in parts else kind
-    return (twice, kind, kind, twice)
+    if word == "wide":
+        return f"{kind[0]}{2 * int(kind[1:])}"
+    return {"own": kind, "first": parts[-2] if len(parts) > 2 else ""}.get(word, word)
 
 
-_OPERANDS: dict[str, Callable] = {
-    **dict.fromkeys(("add", "sub", "div", "rem", "min", "max", "and", "or", "xor", "copysign"), _same(3)),
-    **dict.fromkeys(("abs", "neg", "not", "cnot", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2",
-                     "tanh", "brev", "mov"), _same(2)),
-    **dict.fromkeys(("fma", "mul24", "mad24"), _same(4)),
-    "mul": _wide,
-    "mad": _wide,
-    "shl": lambda parts: (parts[-1], parts[-1], "u32"),
-    "shr": lambda parts: (parts[-1], parts[-1], "u32"),
-    "setp": lambda parts: ("pred", parts[-1], parts[-1], "pred"),
-    "selp": lambda parts: (parts[-1], parts[-1], parts[-1], "pred"),
-    "popc": lambda parts: ("u32", parts[-1]),
-    "clz": lambda parts: ("u32", parts[-1]),
-    "bfind": lambda parts: ("u32", parts[-1]),
-    "bfe": lambda parts: (parts[-1], parts[-1], "u32", "u32"),
-    "bfi": lambda parts: (parts[-1], parts[-1], parts[-1], "u32", "u32"),
-    "prmt": _same(4),
-}  # fmt: skip
-_RELAXED: dict[str, Callable] = {
-    "ld": lambda parts: (parts[-1],),
-    "st": lambda parts: (None, parts[-1]),
-    "cvt": lambda parts: (parts[-2], parts[-1]),
-}
+_VECTORS = {"v2", "v4", "v8"}
 _PREDICATE, _NUMBER = "is a predicate, not a number", "is not a predicate"
 _ORDERED = {"lt", "le", "gt", "ge"}
 _UNSIGNED_ONLY = {"lo", "ls", "hi", "hs"}
 
 
-def check(ins: Instruction, types: dict[str, str], verdicts: dict) -> None:
+def check(ins: Instruction, words: str, types: dict[str, str], verdicts: dict) -> None:
     """Raises PtxError for operands that the instruction does not take.
 
-    types: unique register name -> its type. verdicts: remembers what has been found of instructions that look alike.
+    words: its row's `types`. types: unique register name -> its type. verdicts: remembers what has been found of
+    instructions that look alike.
     """
-    if ins.parts[0] not in _CHECKED:
-        return
     kinds = [types.get(x.name) if type(x) is Reg else _kind(x, types) for x in ins.operands]
     key = (ins.parts, tuple(kinds))
     verdict = verdicts.get(key)
     if verdict is None:
-        verdict = verdicts[key] = _problem(ins.parts, key[1], ins) or ""
+        verdict = verdicts[key] = _problem(ins.parts, words, key[1]) or ""
     if verdict:
         names = (getattr(getattr(x, "item", x), "name", "this") for x in ins.operands)
         raise PtxError(f"{ins.opcode}: {verdict.format(*names)}", ins.line, ins.text)
@@ -106,30 +88,28 @@ def _kind(operand, types: dict[str, str]):
     return "special" if type(operand) is Special else ""
 
 
-def _problem(parts: tuple[str, ...], kinds: tuple, ins: Instruction) -> str | None:
+def _problem(parts: tuple[str, ...], words: str, kinds: tuple) -> str | None:
     bases = (kind[1] for kind in kinds if type(kind) is tuple and kind[0] == "address" and kind[1])
     for base in bases:
         if base[0] not in "bus" or WIDTHS[base] < 4:
             return (
                 f"an address is in an integer register of 32 or 64 bits, not in one of type .{base}"
             )
-    words = _COMBINATIONS.get(parts[0])
-    problem = words and words(parts, kinds)
+    combination = _COMBINATIONS.get(parts[0])
+    problem = combination and combination(parts, kinds)
     if problem:
         return problem
-    relaxed = parts[0] in _RELAXED
-    table = _RELAXED if relaxed else _OPERANDS
-    if parts[0] not in table or parts[-1] not in _KNOWN | {"tf32"}:
-        return None
-    if not relaxed and len(parts) > 2 and parts[-2] in _KNOWN:
-        return None  # operands of two types
-    for number, (wanted, kind) in enumerate(zip(table[parts[0]](parts), kinds, strict=False), 1):
+    vectors = parts[0] == "mov" or not _VECTORS.isdisjoint(parts)
+    for number, (word, kind) in enumerate(zip(words.split(), kinds, strict=False), 1):
+        relaxed = word[0] == "~"
+        wanted = _type_of(word.removeprefix("~"), parts)
         if wanted not in _KNOWN | {"tf32"}:
             continue
-        if parts[0] == "mov" and type(kind) is tuple and kind[0] == "Vector":
-            return None
-        if not relaxed and type(kind) is tuple and kind[0] == "Vector":
-            return f"operand {number} is a vector of registers, and it takes one register"
+        if type(kind) is tuple and kind[0] == "Vector":
+            if parts[0] == "mov":
+                return None
+            if not (relaxed or vectors):
+                return f"operand {number} is a vector of registers, and it takes one register"
         problem = _misfit(wanted, kind, relaxed, parts[0])
         if problem in (_PREDICATE, _NUMBER):
             return f"{{{number - 1}}} {problem}"
@@ -139,7 +119,10 @@ def _problem(parts: tuple[str, ...], kinds: tuple, ins: Instruction) -> str | No
 
 
 def _misfit(wanted: str, kind, relaxed: bool, opcode: str) -> str | None:
-    if type(kind) is tuple and kind[0] in ("Vector", "Pair"):
+    if type(kind) is tuple and kind[0] == "Pair":  # d|p, or the p|q of a comparison
+        first = _misfit(wanted, kind[1], relaxed, opcode)
+        return first or _misfit("pred", kind[2], relaxed, opcode)
+    if type(kind) is tuple and kind[0] == "Vector":
         parts = (_misfit(wanted, item, relaxed, opcode) for item in kind[1:])
         return next(filter(None, parts), None)
     if type(kind) is tuple and kind[0] is float:
@@ -247,16 +230,4 @@ _COMBINATIONS: dict[str, Callable] = {
     "bar": _barrier,
     "barrier": _barrier,
     "elect": _elect,
-    "isspacep": lambda parts, kinds: _misfit("pred", kinds[0], False, parts[0]),
-}
-_CHECKED = {
-    *_OPERANDS,
-    *_RELAXED,
-    *_COMBINATIONS,
-    "atom",
-    "red",
-    "ldmatrix",
-    "stmatrix",
-    "cp",
-    "prefetch",
 }

@@ -29,6 +29,29 @@ FORMS = {
     "cvt.u32.u16": "rr", "cvt.rn.f32.s32": "rr", "cvt.f32.s32": "rr", "cvt.rzi.s32.f32": "rr", "cvt.s32.f32": "rr",
     "cvt.u64.u32": "rr", "cvt.f64.f32": "rr", "cvt.rn.f16.f32": "rr", "cvt.rn.u32.u64": "rr", "cvt.u8.u32": "rr",
 }  # fmt: skip
+# Opcodes with an operand's own type, or what else stands there, in every place.
+SPELT = {
+    "lop3.b32": "b32 b32 b32 b32 0x96", "shf.l.wrap.b32": "b32 b32 b32 u32", "shf.r.clamp.b32": "b32 b32 b32 u32",
+    "dp4a.u32.s32": "s32 u32 s32 s32", "dp2a.lo.u32.u32": "u32 u32 u32 u32", "sad.s32": "s32 s32 s32 s32",
+    "sad.u64": "u64 u64 u64 u64", "shfl.sync.idx.b32": "b32 b32 b32 b32 b32", "slct.b32.s32": "b32 b32 b32 s32",
+    "slct.f64.f32": "f64 f64 f64 f32", "slct.u16.s32": "u16 u16 u16 s32", "vote.sync.any.pred": "pred pred b32",
+    "vote.sync.ballot.b32": "b32 pred b32", "match.any.sync.b64": "b32 b64 b32", "redux.sync.add.s32": "s32 s32 b32",
+    "redux.sync.xor.b32": "b32 b32 b32", "activemask.b32": "b32", "bar.warp.sync": "b32", "nanosleep.u32": "u32",
+    "mul24.lo.s32": "s32 s32 s32", "mad24.lo.u32": "u32 u32 u32 u32", "bmsk.clamp.b32": "b32 b32 b32",
+    "szext.clamp.s32": "s32 s32 u32", "fns.b32": "b32 b32 b32 s32", "cnot.b32": "b32 b32",
+    "copysign.f32": "f32 f32 f32", "testp.finite.f64": "pred f64", "set.eq.u32.f32": "u32 f32 f32",
+    "set.lt.f32.s32": "f32 s32 s32", "add.cc.u32": "u32 u32 u32", "addc.s64": "s64 s64 s64",
+    "mad.lo.cc.u32": "u32 u32 u32 u32", "madc.hi.s64": "s64 s64 s64 s64", "cvt.pack.sat.u16.s32": "b32 s32 s32",
+    "atom.global.add.u32": "u32 [%u64_1] u32",
+    "atom.shared.cas.b64": "b64 [%u32_1] b64 b64", "atom.global.add.f64": "f64 [%u64_1] f64",
+    "red.global.add.f32": "[%u64_1] f32", "red.global.max.s64": "[%u64_1] s64",
+    "mapa.shared::cluster.u32": "u32 u32 u32", "mapa.u64": "u64 u64 u32", "getctarank.shared::cluster.u32": "u32 u32",
+    "cvta.to.global.u64": "u64 u64", "isspacep.global": "pred u64", "mbarrier.init.shared::cta.b64": "[%u32_1] u32",
+    "mbarrier.pending_count.b64": "u32 b64", "mbarrier.test_wait.parity.shared::cta.b64": "pred [%u32_1] u32",
+    "mbarrier.expect_tx.relaxed.cta.shared::cta.b64": "[%u32_1] u32", "vadd.s32.u32.s32": "s32 u32 s32",
+    "vmad.u32.u32.u32": "u32 u32 u32 u32", "vadd4.u32.u32.u32": "u32 u32 u32 u32",
+    "vset2.s32.s32.eq": "s32 s32 s32 s32",
+}  # fmt: skip
 
 
 def instructions():
@@ -43,6 +66,13 @@ def instructions():
                 operands = [f"%{kind}_1" for kind in own]
                 operands[place] = register
                 words = [f"[{o}]" if s == "a" else o for s, o in zip(places, operands, strict=True)]
+                yield f"{opcode} {', '.join(words)};"
+    for opcode, spelt in SPELT.items():
+        own = [f"%{word}_1" if word in TYPES else word for word in spelt.split()]
+        for place, word in enumerate(spelt.split()):
+            constants = ["1", "1.5"] if place and not opcode.startswith(("vadd4", "vset2")) else []
+            for register in [f"%{kind}_0" for kind in TYPES] + constants if word in TYPES else []:
+                words = [*own[:place], register, *own[place + 1 :]]
                 yield f"{opcode} {', '.join(words)};"
 
 

@@ -1,6 +1,7 @@
 """The table of opcodes: a row is all that an opcode needs, and what follows from it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
@@ -9,8 +10,8 @@ from fragments_of_ptx import run
 
 import emulator
 from emulator.machine.values import UNSIGNED, Affine, Pattern, multiply
-from emulator.ops import bits, fast, integer, table
-from emulator.ops.elementwise import as_array, binary
+from emulator.ops import bits, fast, integer, spreads, table
+from emulator.ops.elementwise import as_array, bitwise
 from emulator.ops.forms import WORD
 from emulator.text.modifiers import fitting
 from emulator.text.program import WIDTHS
@@ -29,7 +30,7 @@ def entry(line):
 @pytest.fixture
 def with_xnor(monkeypatch):
     """Adds an opcode that PTX does not have to a family's table."""
-    monkeypatch.setitem(bits.OPCODES, "xnor", {f"{WORD}!": binary(lambda a, b: ~(a ^ b))})
+    monkeypatch.setitem(bits.OPCODES, "xnor", {f"{WORD}!": bitwise(lambda a, b: ~(a ^ b))})
     rows = merged(*(family.opcodes for family in table.FAMILIES))
     monkeypatch.setattr("emulator.module.OPCODES", rows)
 
@@ -52,6 +53,22 @@ def test_what_follows_from_the_row(with_xnor):
     assert "| bits | and or xor" in table.coverage() and "prmt xnor |" in table.coverage()
 
 
+def test_its_undefined_bits_are_its_operands(with_xnor):
+    """%u is never set; its upper bits are shifted out before they matter, and the lower ones are cleared."""
+    text = (
+        HEAD
+        + """.entry k(.param .u64 out) {{ .reg .b32 %r<9>, %u; .reg .b64 %o; ld.param.u64 %o, [out];
+        mov.u32 %r1, %tid.x; and.b32 %r2, %u, 0xffff0000; xnor.b32 %r3, %r1, %r2; {} st.global.u32 [%o], %r4; ret; }}"""
+    )
+    for line, kinds in (
+        ("and.b32 %r4, %r3, 0xffff;", []),
+        ("shr.u32 %r4, %r3, 15;", ["uninitialised-register"]),
+    ):
+        out = np.zeros(1, "u4")
+        trace = emulator.Module(text.format(line)).launch("k", 1, 1, [out])
+        assert [hazard.kind for hazard in trace.hazards] == kinds
+
+
 def test_without_its_row_it_is_refused():
     with pytest.raises(emulator.Unsupported, match=r"xnor\.b32 is not supported"):
         entry("xnor.b32 %r1, %r2, %r3")
@@ -71,6 +88,55 @@ def least(form):
 @pytest.mark.parametrize(("opcode", "form"), FORMS)
 def test_every_row_can_be_reached(opcode, form):
     assert fitting(tuple(table.OPCODES[opcode]), least(form)) == form
+
+
+@pytest.mark.parametrize(("opcode", "form"), FORMS)
+def test_every_row_says_its_types_and_how_undefined_bits_spread(opcode, form):
+    row = table.OPCODES[opcode][form]
+    assert row.types is not None and row.spread is not None
+    words = {word.removeprefix("~") for word in row.types.split()}
+    assert words <= {"own", "first", "wide", "-", "pred", *WIDTHS}
+    assert " ".join(word for word in row.spread.split() if not word.isdigit()) in spreads.SPREADS
+    if row.operands:
+        assert len(row.types.split()) <= max(1, *row.operands)
+
+
+def functions():
+    """(opcode, kind, its row, what it computes of integer register values) of every row that `each` has made."""
+    for opcode, form in FORMS:
+        row = table.OPCODES[opcode][form]
+        if getattr(row.factory, "__qualname__", "").startswith("each."):
+            groups = form.split()
+            for kind in groups[-1].rstrip("!").split("|"):
+                if opcode == "abs" and kind[0] == "u":
+                    continue  # which ptxas refuses
+                yield (
+                    opcode,
+                    (*(g.rstrip("!").split("|")[0] for g in groups[:-1] if "!" in g), kind),
+                    row,
+                )
+
+
+@pytest.mark.parametrize(("opcode", "words", "row"), list(functions()))
+def test_a_row_says_bits_where_and_only_where_each_bit_is_for_itself(opcode, words, row):
+    """Flips bits of random operands one by one: does only the same bit of the result ever change?"""
+    count = row.operands[0] - 1
+
+    name = ".".join((opcode, *words))
+    ins = SimpleNamespace(parts=(opcode, *words), operands=("d", *"abcd"[:count]), opcode=name)
+    run, kinds = row.factory(ins, Bind())
+    rng = np.random.default_rng(crc32(name.encode()))
+    for_itself = {WIDTHS[k] for k in kinds} == {WIDTHS[words[-1]]}
+    for _ in range(200):
+        values = [a_value(rng, kind, (1, 1)) for kind in kinds]
+        place, bit = int(rng.integers(count)), 1 << int(rng.integers(8 * WIDTHS[words[-1]]))
+        other = [v ^ bit if i == place else v for i, v in enumerate(values)]
+        changed = (run(*values) ^ run(*other)) & ((1 << 64) - 1)
+        for_itself &= changed in (0, bit)
+    found = "bits" if for_itself else "any"
+    assert row.spread == found or row.spread.startswith("moves"), (
+        "say bitwise(...) where each bit is for itself"
+    )
 
 
 def test_two_tables_may_not_give_an_opcode_one_form_twice():
