@@ -1,4 +1,4 @@
-"""What Triton makes of products for cuda:100, run on the emulator. Imported only where Triton is installed.
+"""What Triton makes of products for cuda:100 and cuda:120, run on the emulator. Imported only where Triton is installed.
 
 Triton reads this file's text to compile it; `cases` compiles (no GPU is needed), and gives a name and a run for each.
 """
@@ -61,8 +61,8 @@ def attention(Q, K, V, O, N, SCALE, BM: tl.constexpr, BN: tl.constexpr, D: tl.co
     tl.store(O + rows[:, None] * D + ds[None, :], out / total[:, None])
 
 
-def _compiled(fn, signature: dict, constants: dict, warps: int, stages: int):
-    """(module, entry, threads, shared bytes, further arguments) of a kernel for cuda:100."""
+def _compiled(fn, signature: dict, constants: dict, warps: int, stages: int, arch: int = 100):
+    """(module, entry, threads, shared bytes, further arguments) of a kernel."""
     divisible = {
         (at,): [["tt.divisibility", 16]]
         for at, kind in enumerate(signature.values())
@@ -76,7 +76,7 @@ def _compiled(fn, signature: dict, constants: dict, warps: int, stages: int):
     )
     made = triton.compile(
         source,
-        target=GPUTarget("cuda", 100, 32),
+        target=GPUTarget("cuda", arch, 32),
         options={"num_warps": warps, "num_stages": stages},
     )
     found = emulator.Module(made.asm["ptx"])
@@ -122,7 +122,7 @@ def _product(type: str, bm: int, bn: int, bk: int, warps: int, stages: int) -> C
     return run
 
 
-def _scaled(format: str, vector: int, warps: int) -> Callable:
+def _scaled(format: str, vector: int, arch: int = 100) -> Callable:
     def run():
         n = SIZE
         rng = np.random.default_rng(0)
@@ -154,7 +154,7 @@ def _scaled(format: str, vector: int, warps: int) -> Callable:
         signature = {"A": data, "A_SCALE": scales, "B": data, "B_SCALE": scales, "C": "*fp32",
                      "M": "i32", "N": "i32", "K": "i32"}  # fmt: skip
         constants = {"BM": 128, "BN": 128, "BK": 128, "PACK": pack, "VEC": vector, "FORMAT": format}
-        module, entry, threads, shared, more = _compiled(scaled, signature, constants, warps, 2)
+        module, entry, threads, shared, more = _compiled(scaled, signature, constants, 4, 2, arch)
         (a, a_scale, left), (b, b_scale, right) = sides
         args = [a, a_scale, b, b_scale, c, *[np.int32(n)] * 3, *more]
         trace = module.launch(entry, (n // 128, n // 128), threads, args, shared_bytes=shared)
@@ -188,7 +188,8 @@ def cases() -> Iterator[tuple[str, Callable]]:
         ("fp32", 128, 128, 32, 4, 2), ("fp8e4nv", 128, 128, 64, 4, 3), ("fp8e5", 128, 128, 128, 4, 2),
     ):  # fmt: skip
         yield f"{type} {bm}x{bn}x{bk}, {warps} warps", _product(type, bm, bn, bk, warps, stages)
-    yield "dot_scaled mxfp8", _scaled("e4m3", 32, 4)
-    yield "dot_scaled mxfp4", _scaled("e2m1", 32, 4)
-    yield "dot_scaled nvfp4", _scaled("e2m1", 16, 4)
+    for arch in (100, 120):  # by tcgen05.mma, and by the block-scaled mma of sm_120a
+        yield f"dot_scaled mxfp8, sm_{arch}", _scaled("e4m3", 32, arch)
+        yield f"dot_scaled mxfp4, sm_{arch}", _scaled("e2m1", 32, arch)
+        yield f"dot_scaled nvfp4, sm_{arch}", _scaled("e2m1", 16, arch)
     yield "attention, 4 warps", _attention(4)

@@ -21,6 +21,7 @@ from emulator.ops import (
     moves,
     printing,
     registers,
+    scaled_mma,
     select,
     tcgen05,
     tcgen05_mma,
@@ -79,8 +80,8 @@ FAMILIES = (
     ),
     Family(
         "tensor cores",
-        merged(matrices.OPCODES, tensor.OPCODES, wmma.OPCODES),
-        "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8, s4, u4, b1; mma.sp",
+        merged(matrices.OPCODES, tensor.OPCODES, scaled_mma.OPCODES, wmma.OPCODES),
+        "8x8 matrices of 16 bits; f16, bf16, tf32, f64, e4m3, e5m2, s8, u8, s4, u4, b1; mma.sp; block-scaled mma of sm_120a",
     ),
     Family(
         "warpgroup",
