@@ -8,6 +8,7 @@ import pytest
 
 import emulator
 import kernels
+from book.exercises import __main__ as held_out
 from book.exercises import attempt as attempts
 from book.exercises import diagnose, find, judge
 from book.exercises.attempt import attempt, compile_cell
@@ -427,3 +428,21 @@ def test_the_pointer_of_a_fragment_is_one_for_the_warp(shift):
     else:
         with pytest.raises(emulator.ExecutionError, match="lanes 0 and 16 of a warp"):
             launch("k", 1, 64, args, progress=False)
+
+
+def test_the_yield_of_the_finders_is_measured_on_answers_that_no_table_holds(tmp_path, capsys):
+    every = list(held_out.answers(held_out.HELD_OUT))
+    assert len(every) >= 60 and 10 <= sum(not row["cause"] for _, row, _ in every) <= 20
+    assert len({exercise.name for exercise, *_ in every}) > 30
+    few = tmp_path / "few.toml"
+    row = '[[first_guard]]\nwhat = "{}"\nedits = [["{}", "{}"]]\ncause = "{}"\n'
+    few.write_text(
+        row.format("one too few", "i < n", "i < n - 1", "last element")
+        + row.format("named otherwise", "i < n", "i < n - 1", "no such words")
+        + row.format("called right", "i < n", "i < n - 1", "")
+    )
+    held_out.measure(few)
+    told = capsys.readouterr().out
+    assert "3 answers, misjudged: first_guard: called right" in told
+    assert "cause named in 1 of 2 wrong ones; not in:\n  first_guard: named otherwise" in told
+    assert any(line.split()[:4] == ["from", "the", "output", "3"] for line in told.splitlines())
