@@ -14,11 +14,7 @@ from kernels.machine import gpu
 from kernels.rungs import RUNGS, find
 from kernels.table import table
 
-# Parts of a recording, in order of what the pages need most: `measure.record.PARTS`.
-PARTS = (
-    "search", "bench", "machine", "limits", "compare", "sanitize", "first-call", "torch",
-    "shared-clocks", "small-tiles", "variants",
-)  # fmt: skip
+from .record import PARTS
 
 
 def seconds(text: str) -> float:

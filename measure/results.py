@@ -14,9 +14,6 @@ from .provenance import FOLDER, shown
 # Name of a loop in `measure.machine` that bounds what kernels with these inputs can do. mma.sync and
 # wgmma have limits of their own.
 LOOPS = {"float32": "ffma", "tf32": "mma tf32", "float16": "mma f16", "bfloat16": "mma bf16"}
-# What loops of July 2026 gave on this card, TFLOP/s. They are not in the repository, and no recording
-# of this card by `python -m measure machine` is.
-EARLIER = {"nvidia-h100-80gb-hbm3": {"float32": 56.0, "tf32": 332.0, "float16": 638.0}}
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Recording:
         """
         rows = machine.rows_of(self.name)
         found = {kind: rows.get(("arithmetic", f"{name}, 2 ms")) for kind, name in LOOPS.items()}
-        return {kind: row.value for kind, row in found.items() if row} or EARLIER.get(self.name, {})
+        return {kind: row.value for kind, row in found.items() if row}
 
     def select(self, rung: str | None = None, size: int | None = None, **columns) -> list[Mapping]:
         """Rows of this rung, at this square size, whose other columns (`inputs="tf32"` ...) are as

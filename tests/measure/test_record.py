@@ -107,12 +107,6 @@ def test_a_part_that_fails_does_not_end_the_others(monkeypatch, capsys):
     assert module.run_parts(SimpleNamespace(part=["two"], seconds=0.0)) == ["two"]
 
 
-def test_the_command_line_names_the_parts_there_are():
-    from measure.__main__ import PARTS
-
-    assert tuple(module.PARTS) == PARTS
-
-
 def test_everything_is_compiled_beforehand(monkeypatch):
     asked = []
     monkeypatch.setattr(module, "compiled", lambda wanted, *_: asked.extend(wanted))
