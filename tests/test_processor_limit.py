@@ -1,0 +1,32 @@
+"""A cell's limit is of its kernel's processor time: computing too long fails, waiting does not."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+COMPUTES = "import time\nend = time.process_time() + 60\nwhile time.process_time() < end: pass"
+LIMITED = """
+import sys, pytest
+from tests import processor_limit
+processor_limit.CELL_SECONDS = 2
+options = "-q -p tests.processor_limit -p no:cacheprovider --nbval --nbval-current-env"
+sys.exit(pytest.main([*options.split(), sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "passes"), [("import time\ntime.sleep(4)", True), (COMPUTES, False)]
+)
+def test_a_cell_may_wait_but_not_compute_longer_than_its_limit(tmp_path, source, passes):
+    page = tmp_path / "page.ipynb"
+    cell = nbformat.v4.new_code_cell(source, execution_count=1)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), page)
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(page)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode == 0) is passes, done.stdout
+    assert ("Timeout of 2 seconds exceeded executing cell" in done.stdout) is not passes
