@@ -73,8 +73,15 @@ def lab(port: int = 0) -> None:
     if importlib.util.find_spec("jupyterlab") is None:
         _run("-m", "pip", "install", "--quiet", LAB)
     print(f"{trust()} chapters of this clone are trusted: their figures move.", flush=True)
-    colours = f"--LabServerApp.extra_labextensions_path={ROOT / 'book' / '_lab'}"
-    _run("-m", "jupyterlab", "book", colours)
+    from book import lab
+
+    folder = lab.extension(ROOT / "_build" / "lab")
+    _run(
+        "-m", "jupyterlab", "book/01_start_here.ipynb",
+        f"--LabServerApp.extra_labextensions_path={folder}",
+        f"--ContentsManager.hide_globs={list(lab.HIDDEN)}",
+        "--LabApp.news_url=",
+    )  # fmt: skip
 
 
 def pages(port: int = 0) -> None:

@@ -97,7 +97,9 @@ def once(body: str) -> str:
 
 def after(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
     if "body" in context:
-        context["body"] = once(EMPTY_HEADING.sub(_corner, context["body"]))
+        body = EMPTY_HEADING.sub(_corner, context["body"])
+        # Its name is what stands in it: "Show the code".
+        context["body"] = once(body.replace(' aria-label="Toggle hidden content"', ""))
 
 
 def setup(app: Sphinx) -> dict:

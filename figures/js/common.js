@@ -253,7 +253,7 @@ select{font:inherit;color:var(--gl-ink);background:var(--gl-soft);border:1px sol
 .note{color:var(--gl-muted);font-size:13px;margin:.35em 0 0;min-height:1.4em}
 .picture{overflow-x:auto;background:linear-gradient(to right,var(--gl-card) 40%,transparent) left/28px 100% no-repeat local,linear-gradient(to left,var(--gl-card) 40%,transparent) right/28px 100% no-repeat local,linear-gradient(to right,#8888,transparent) left/9px 100% no-repeat scroll,linear-gradient(to left,#8888,transparent) right/9px 100% no-repeat scroll}
 svg{display:block;width:100%;height:auto;font-family:"DejaVu Sans",Verdana,system-ui,sans-serif}
-.bad{color:#d55e00}.good{color:#009e73}
+.bad{color:#b34d00;color:light-dark(#b34d00,#e8772e)}.good{color:#007a59;color:light-dark(#007a59,#1fc796)}
 .tools{display:flex;gap:.5em;margin:.4em 0 0}
 .tools button{font:inherit;font-size:13px;min-height:28px;padding:.15em .9em;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;cursor:pointer}
 input[type=text]{font:14px "DejaVu Sans Mono",Menlo,Consolas,monospace;color:var(--gl-ink);background:var(--gl-soft);border:1px solid var(--gl-line);border-radius:6px;padding:.3em .45em;width:100%;box-sizing:border-box}
@@ -261,6 +261,14 @@ input[type=text]{font:14px "DejaVu Sans Mono",Menlo,Consolas,monospace;color:var
 @media print{.tools,.controls button,.controls input[type=range]{display:none}.controls select,.controls input{border:0;padding:0;background:none;appearance:none}}
 button:focus-visible,input:focus-visible,select:focus-visible,[tabindex]:focus-visible{outline:2px solid #0072b2;outline-offset:2px}
 `;
+
+// Whether a control can be set to what an address asks for.
+const takes = (input, value) => {
+  if (!input) return false;
+  if (input.tagName === "SELECT") return [...input.options].some((option) => option.value === value);
+  if (input.type !== "range") return true;
+  return value.trim() !== "" && Number(value) >= Number(input.min) && Number(value) <= Number(input.max);
+};
 
 // Put an explorer into every element that waits for one of its kind and has not got it yet.
 const mount = (kind, explorer) => {
@@ -293,7 +301,15 @@ const mount = (kind, explorer) => {
     first = { ...controls.values };
     if (Object.keys(asked).length) {
       // In the order of the controls: one may fill in another, as a list of examples does.
-      for (const id of Object.keys(first)) if (id in asked) controls.setAll({ [id]: asked[id] });
+      const strange = Object.keys(asked).filter((id) => !takes(controls.inputs[id]?.input, asked[id]));
+      for (const id of Object.keys(first))
+        if (id in asked && !strange.includes(id)) controls.setAll({ [id]: asked[id] });
+      if (strange.length) {
+        const told = document.createElement("p");
+        told.className = "note bad";
+        told.textContent = `The address asks for ${strange.map((id) => `${id} = ${asked[id]}`).join(", ")}, which this figure does not have.`;
+        part("controls").before(told);
+      }
       if (!location.hash) host.scrollIntoView({ block: "center" });
     }
     toolsOf(part("tools"), controls, explorer, data, first);

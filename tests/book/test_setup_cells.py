@@ -1,14 +1,16 @@
 """Every chapter begins with the one set-up cell, which names no address until a build writes it there."""
 
 import re
+import shutil
+import subprocess
 import sys
 import types
 
 import nbformat
 import pytest
 
-from book import chapters, markdown, plumbing, publish
-from book.cells import this_machine
+from book import chapters, lab, markdown, plumbing, publish
+from book.cells import answers, this_machine  # noqa: F401  (found before sys.path changes)
 from figures import carried
 
 HEAVY = {"cupy", "numpy", "torch", "scipy", "matplotlib", "ipywidgets"}
@@ -215,3 +217,16 @@ def test_the_set_up_cell_says_which_gpu_it_found(monkeypatch):
     assert "Runtime > Change runtime type > T4 GPU" in this_machine.said()
     monkeypatch.setattr(this_machine, "gpu", lambda: types.SimpleNamespace(name="T4", arch=75))
     assert this_machine.said().startswith("GPU: T4 (sm_75)")
+
+
+def test_jupyterlab_gets_the_style_and_every_script_that_stored_figures_are_without(tmp_path):
+    lab.extension(tmp_path)
+    text = (tmp_path / lab.NAME / "static" / "cuda_cells.js").read_text(encoding="utf-8")
+    kinds = {path.stem for path in (chapters.ROOT / "figures" / "js").glob("*.js")}
+    for kind in kinds - {"common", "choice"}:
+        assert f'mounts.push(() => mount("{kind}", explorer))' in text
+    assert "questions.mount()" in text and ".gl-choice:not([data-ready])" in text
+    assert "style.textContent" in text and ".gl-table" in text
+    if node := shutil.which("node"):
+        file = tmp_path / lab.NAME / "static" / "cuda_cells.js"
+        assert subprocess.run([node, "--check", file]).returncode == 0

@@ -44,6 +44,12 @@ const questions = (() => {
     const scale = { "%": 0.01, k: 1e3, m: 1e6 }[bare.slice(-1).toLowerCase()];
     return scale ? one(bare.slice(0, -1)) * scale : one(bare);
   };
+  // "12 sectors", where the unit is "sectors per request", is 12.
+  const unitless = (said, unit) => {
+    const [, bare, word] = said.match(/^\s*(\S*\d\S*)\s+([a-z]+)\b/i) ?? [];
+    const stem = (words) => words.split(" ")[0].toLowerCase().replace(/s$/, "");
+    return word && stem(word) === stem(unit) ? bare : said;
+  };
   const shown = (value) => {
     if (typeof value !== "number") return String(value);
     if (Number.isInteger(value)) return value.toLocaleString("en-US");
@@ -58,7 +64,7 @@ const questions = (() => {
 
   // What to say of an answer: {value, right, words}; words is "" where there is nothing to say. value is null for nonsense.
   const judge = (said, known) => {
-    const value = known.choices.length ? said : number(said);
+    const value = known.choices.length ? said : number(unitless(said, known.unit ?? ""));
     if (!known.choices.length && !Number.isFinite(value)) return { value: null, right: false, words: "Type a number." };
     const right = known.choices.length
       ? value === known.answer
