@@ -116,6 +116,8 @@ _TYPES = ("f32", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1", "ue8m0", "ue4m3")
 OPCODES = {
     "mma": {
         "sync! aligned! m16n8k32|m16n8k64! row! col! kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4! block_scale! "
-        f"scale_vec::1X|scale_vec::2X|scale_vec::4X {'|'.join(_TYPES)}*!": together(_mma, 8),
+        f"scale_vec::1X|scale_vec::2X|scale_vec::4X {'|'.join(_TYPES)}*!": together(
+            _mma, 8, spread="any"
+        ),
     }
 }
