@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from book.cells import questions
-from book.cells.questions import REVEALS, TESTS, Answer, Number, Question
+from book.cells.questions import REVEALS, TESTS, Answer, Question
 from figures import carried
 from figures.drawing import Shown, frame
 
@@ -137,25 +137,11 @@ class _Unset:
     """Stands for an argument that was not given, where None is an answer not yet made."""
 
 
-def check(question: str | Number | None, said=_Unset, within: float = 0.0):
-    """An exercise to be answered in the page: `check("ex-one-block16")`; `check("ex-one-block16", 42)` answers it here.
-
-    `check(answer, result)` is the older form, for pages that still compute the result in sight: it prints
-    whether `answer` is right, without giving the right one away.
-    """
-    if isinstance(question, str):
-        if said is _Unset:
-            return _ask("Your answer", "An exercise to answer.", TESTS, (question,))
-        return _say(question, said, TESTS)
-    if question is None:
-        print("No answer yet: put yours in place of None and run the cell again.")
-        return None
-    right = abs(question - said) <= within * abs(said)
-    far = "large" if question > said else "small"
-    print(
-        f"{_text(question)} is right." if right else f"{_text(question)} is too {far}: try again."
-    )
-    return None
+def check(name: str, said=_Unset):
+    """An exercise to be answered in the page: `check("ex-one-block16")`; `check("ex-one-block16", 42)` answers it here."""
+    if said is _Unset:
+        return _ask("Your answer", "An exercise to answer.", TESTS, (name,))
+    return _say(name, said, TESTS)
 
 
 def settle(name: str, counted: Answer) -> None:
@@ -213,35 +199,13 @@ def _folded(counted: Answer, question: Question) -> str:
     return f"<details><summary>Show me</summary>{html.escape(_text(counted, question.digits))}</details>"
 
 
-def compare(
-    counted: Mapping[str, Answer | None],
-    result: Mapping[str, Number] | None = None,
-    within: float = 0.05,
-    places: bool = False,
-):
+def compare(counted: Mapping[str, Answer]) -> Beside:
     """The counts of this run beside the reader's predictions: `compare({"naive-sectors-b": counted})`.
 
     ValueError when a count is not the stored answer, so that what a page tells its reader is what was counted.
-    `compare(predicted, result)` is the older form, which prints; there `within` is the relative error that is
-    still right, and `places` says that a number is right or wrong, never too many.
     """
-    if result is None:
-        rows = tuple((questions.find(name), value) for name, value in counted.items())
-        for question, value in rows:
-            if not question.recorded:
-                settle(question.name, value)
-        return Beside(title="Predicted and counted", alt="Counts beside predictions.", rows=rows)
-    width = max(len(name) for name in counted)
-    print(f"{'':{width}}  {'you say':>12}  {'it is':>12}")
-    for name, said in counted.items():
-        verdict = _verdict(said, result[name], 0 if places else within, places)
-        print(f"{name:{width}}  {_text(said):>12}  {_text(result[name]):>12}  {verdict}")
-    return None
-
-
-def _verdict(said: Number | None, result: Number, within: float, places: bool = False) -> str:
-    if said is None:
-        return "no prediction yet"
-    if abs(said - result) <= within * abs(result):
-        return "right"
-    return "not so" if places else questions.ratio(said, result)
+    rows = tuple((questions.find(name), value) for name, value in counted.items())
+    for question, value in rows:
+        if not question.recorded:
+            settle(question.name, value)
+    return Beside(title="Predicted and counted", alt="Counts beside predictions.", rows=rows)

@@ -1,4 +1,4 @@
-"""What each step of the ladder bought: a rung's speed over that of the rung before it, as recorded."""
+"""The ladder in miniature at the top of a chapter, and what data sheets promise of GPUs."""
 
 import figures
 import kernels
@@ -6,8 +6,6 @@ import measure
 from book.cells import columns
 from kernels.machine import PEAKS
 from measure.results import Recording
-
-OFF_THE_PATH = ("cpu", "mma_atoms", "cublas")
 
 
 def rows(size: int, recording: Recording | None = None) -> list[dict]:
@@ -18,72 +16,6 @@ def rows(size: int, recording: Recording | None = None) -> list[dict]:
         for row in recording.select(name, size=size)[:1]:
             found[name] = dict(row)
     return list(found.values())
-
-
-def gains(size: int = 4096) -> dict[str, float]:
-    """{rung: how many times the speed of the one before}, over rungs that read the same number format."""
-    found, before = {}, {}
-    for row in rows(size):
-        if row["rung"] in OFF_THE_PATH:
-            continue
-        last = before.get(row["inputs"])
-        if last:
-            found[row["rung"]] = last["ms_median"] / row["ms_median"]
-        before[row["inputs"]] = row
-    return found
-
-
-def bars(size: int = 4096):
-    """The gains as bars."""
-    found = gains(size)
-    most = max(found, key=found.get)
-    recording = measure.recorded()
-    return figures.bars(
-        found,
-        unit="times",
-        title=f"The largest step is {most}: {found[most]:.1f} times the rung before",
-        caption=f"Each rung against the one before it that reads the same number format; {size} x {size} x {size}. "
-        "Below 1, the rung is slower.",
-        highlight=[most],
-        machine=recording.gpu,
-        recorded=recording.recorded[:10],
-    )
-
-
-def ladders(sizes=(1024, 2048, 4096, 8192)):
-    """The recorded ladder at several sizes, to flip through."""
-    recording, pages = measure.recorded(), {}
-    for size in sizes:
-        found = [row for row in rows(size) if row["rung"] != "cublas"]
-        limits = {kind: recording.peak.tflops(kind) for kind in {r["inputs"] for r in found}}
-        best = max(found, key=lambda row: row["tflops"])
-        pages[size] = figures.ladder(
-            found,
-            limits=limits,
-            machine=recording.gpu,
-            recorded=recording.recorded[:10],
-            title=f"At {size}, {best['rung']} reaches {best['tflops']:.0f} TFLOP/s, "
-            f"{best['ratio_to_cublas']:.0%} of cuBLAS",
-        )
-    return figures.Choice(pages, "size", "The ladder at four sizes", start=min(2, len(pages) - 1))
-
-
-def table(size: int = 4096) -> None:
-    """Shows the rungs with their idea and speed, as recorded."""
-    lines = []
-    for row in rows(size):
-        if row["rung"] == "cublas":
-            continue
-        share = f"{row['ratio_to_cublas']:.1%}" if row["ratio_to_cublas"] else ""
-        lines.append([row["rung"], f"{row['tflops']:.1f}", share, kernels.find(row["rung"]).idea])
-    for row in measure.recorded().select("cublas", size=size):
-        types = f"{row['inputs']} in, {row['output']} out"
-        lines.append(["cublas", f"{row['tflops']:.1f}", "", types])
-    columns.show(
-        dict.fromkeys(("", "TFLOP/s", "of cuBLAS", "idea"), ""),
-        lines,
-        caption=f"{size} x {size} x {size}, {measure.recorded().label}.",
-    )
 
 
 def other_gpus(*names: str) -> None:

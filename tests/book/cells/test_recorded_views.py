@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from book.cells import intensity, limits, raster, search, steps
+from book.cells import intensity, limits, raster, search
 from measure import provenance
 
 ROW = {
@@ -103,22 +103,7 @@ def test_the_kernels_order_takes_every_tile_once(group, shape):
     assert np.all(np.diff(order[0]) > 0)
 
 
-def test_gains_compare_rungs_of_one_number_format():
-    gains, rows = steps.gains(4096), {row["rung"]: row for row in steps.rows(4096)}
-    wanted = rows["mma_padded"]["ms_median"] / rows["mma_swizzled"]["ms_median"]
-    assert gains["mma_swizzled"] == pytest.approx(wanted)
-    assert "wmma" not in gains  # the first of float16
-    assert not set(steps.OFF_THE_PATH) & set(gains)
-
-
 def test_bytes_asked_follow_from_the_tile():
     # 128 x 128 tiles of float16: 2 * 128 * 128 operations per k-step for 512 bytes, and the stores of C
     stores, loads = 4 * 4096**2, 2 * 4096**3 * 2 / 128
     assert intensity.asked("mma_swizzled") == pytest.approx(2 * 4096**3 / (loads + stores))
-
-
-def test_the_table_of_rungs_has_every_idea(tables):
-    steps.table()
-    (table,) = tables
-    assert {row[0] for row in table.rows} >= {"naive", "mma_multistage", "cublas"}
-    assert all(row[3] and "..." not in row[3] for row in table.rows)
