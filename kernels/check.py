@@ -244,6 +244,9 @@ def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
         return replace(row, skipped=True, problem="needs a GPU")
     target = arch_on_emulator(rung, arch) if machine == "emulator" else normal_arch()
     chosen = list(sizes or edge_sizes(rung, macros, target))
+    setting = rung.resolve(
+        macros, target
+    )  # or `gemm` would take what a search has found for each size
     if machine == "gpu" and not sizes:
         chosen += GPU_SIZES
     for turn, size in enumerate(chosen):
@@ -254,18 +257,25 @@ def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
             if size in LARGE_SIZES and machine == "gpu":
                 found, races = check_sampled(rung, size, macros, alpha, beta), []
             else:
-                found, races = check_one(rung, size, macros, alpha, beta, machine, arch)
+                found, races = check_one(rung, size, setting, alpha, beta, machine, arch)
         except UnsupportedGPU as error:
             return replace(row, skipped=True, problem=str(error))
         except Exception as error:  # a build error, or a fault that the emulator names
-            first = str(error).splitlines()[0] if str(error) else ""
-            return replace(row, problem=f"{where}: {type(error).__name__}: {first}")
+            return replace(row, problem=f"{where}: {_in_a_line(error)}")
         row = replace(row, worst=max(row.worst, found.of_bound), hazards=row.hazards + len(races))
         if not found.ok or races:
             return replace(row, problem=f"{where}: {races[0] if found.ok else found}")
-    if machine == "emulator" and (broken := broken_promises(rung, macros, arch)):
+    if machine == "emulator":
+        try:
+            broken = broken_promises(rung, macros, arch)
+        except Exception as error:
+            broken = [f"whole tiles: {_in_a_line(error)}"]
         return replace(row, problem="; ".join(broken))
     return row
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
 def check_sampled(

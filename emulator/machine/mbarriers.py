@@ -110,6 +110,20 @@ class MBarrier:
             by = int(by.argmax())
             m.fail(ExecutionError, text, ins, block, by, address=self.offset, reason="arrivals")
 
+    def beyond(self, name: Named, each) -> np.ndarray:
+        """Of lanes that arrive with `each`, (B, T) bool: those for which the running phase has no room."""
+        block, thread = np.nonzero(name.lanes)
+        owner = name.owners[block, thread]
+        count = np.broadcast_to(each, name.lanes.shape)[block, thread]
+        before = np.zeros(len(owner), np.int64)
+        for one in np.unique(owner).tolist():
+            here = owner == one
+            before[here] = np.cumsum(count[here]) - count[here]
+        late = (before >= self.pending[owner]) & (self.tx[owner] == 0)
+        found = np.zeros_like(name.lanes)
+        found[block[late], thread[late]] = True
+        return found
+
     def arrive_from_afar(self, count: np.ndarray) -> None:
         """`count` arrivals, (B,), by threads of other blocks, which get no token."""
         blocks = count > 0
@@ -125,8 +139,6 @@ class MBarrier:
         """Lanes, (B, T) bool, arrive with `count` each. Returns each lane's token, (B, T) uint64."""
         m = self.m
         blocks = lanes.any(axis=1)
-        if m.sanitizer is not None:
-            m.sanitizer.release(keys(self.offset)[0], warps_of(m, lanes))
         each = np.where(lanes, count, 0)
         before = np.cumsum(each, axis=1) - each  # arrivals of the lanes ahead, in lane order
         total = each.sum(axis=1)
@@ -135,6 +147,8 @@ class MBarrier:
         waiting = self.tx != 0  # the phase cannot end before its bytes are there
         later = (beyond >= 0) & ~waiting[:, None]
         passed = np.where(later, beyond // expected[:, None] + 1, 0)
+        if m.sanitizer is not None:
+            m.sanitizer.release(keys(self.offset)[0], warps_of(m, lanes & (passed == 0)))
         left = np.where(later, expected[:, None] - beyond % expected[:, None], -beyond)
         token = self.pack(
             left, self.expected[:, None], self.tx[:, None], self.phase[:, None] + passed
@@ -143,6 +157,10 @@ class MBarrier:
         phases = np.where(waiting | (left > 0), 0, -left // expected + 1)
         self.pending = np.where(blocks, left + phases * self.expected, self.pending)
         self._turn(blocks & (phases > 0), phases)
+        if (
+            m.sanitizer is not None and (passed > 0).any()
+        ):  # these belong to the phase that now runs
+            m.sanitizer.release(keys(self.offset)[0], warps_of(m, lanes & (passed > 0)))
         self.store(blocks)
         return token
 

@@ -95,9 +95,14 @@ def _arrive(ins, bind):
                 m.fail(ExecutionError, text, ins)
             if fenced:
                 m.count_wavefronts(ins, name.lanes, 2)
-            if m.sanitizer is not None:
-                m.sanitizer.release_afar(keys(name.offset)[0], name.lanes, name.owners, ins)
+            if m.sanitizer is None:
+                barrier.arrive_from_afar(total)
+                continue
+            late, now = barrier.beyond(name, count), keys(name.offset)[0]
+            m.sanitizer.release_afar(now, name.lanes & ~late, name.owners, ins)
             barrier.arrive_from_afar(total)
+            if late.any():  # these belong to the phase that now runs
+                m.sanitizer.release_afar(now, late, name.owners, ins)
         if put is not None:
             put(m, tokens, mask)
 

@@ -10,6 +10,7 @@ from emulator.text.rows import Row
 
 FILE = 65536  # registers of a multiprocessor
 LEAST, MOST, UNIT = 24, 256, 8
+PER_THREAD = 248  # that ptxas can give a thread: at most 255, in units of 8
 
 
 class Pool:
@@ -19,7 +20,7 @@ class Pool:
         function = m.code.function
         bound = function.reqntid or function.maxntid
         threads = int(np.prod(bound)) if bound else m.T
-        self.each = min(FILE // (threads * function.min_blocks) // UNIT * UNIT, MOST)
+        self.each = min(FILE // (threads * function.min_blocks) // UNIT * UNIT, PER_THREAD)
         self.per_block = self.each * m.T
         self.held = np.full(m.W, self.each, np.int64)
         self.last = None

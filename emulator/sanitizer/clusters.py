@@ -221,7 +221,9 @@ class ClusterShadow(Shadow):
             ends = self.known[cluster, rank * per : (rank + 1) * per].max(axis=0)
             ends = np.maximum(ends, self.ends[block])
             late = np.flatnonzero(self.reach[block] > ends)
-            for warp in late.tolist():
+            for warp in late[
+                late // per != rank
+            ].tolist():  # a block's own memory lasts as long as it
                 by = warp * 32
                 from_block = cluster * self.together + by // self.own_threads
                 instruction = self.log[int(self.reach[block, warp])][0]

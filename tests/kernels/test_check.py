@@ -1,6 +1,7 @@
 """Every rung is right on the emulator, and kernels made wrong are caught."""
 
 import re
+import sys
 
 import pytest
 
@@ -229,3 +230,27 @@ def test_the_table_says_what_was_checked(capsys):
     assert rows[2].skipped
     printed = capsys.readouterr().out
     assert "naive" in printed and "ok" in printed and "needs a GPU" in printed
+
+
+def test_a_fault_in_whole_tiles_is_a_row_and_no_traceback(monkeypatch):
+    def faults(*case):
+        raise RuntimeError("planted\nand more")
+
+    monkeypatch.setattr(sys.modules[check.__module__], "broken_promises", faults)
+    (row,) = check(["naive"], sizes=[(5, 6, 7)], machines=["emulator"], show=False)
+    assert (row.ok, row.problem) == (False, "whole tiles: RuntimeError: planted")
+
+
+def test_the_row_without_a_setting_is_the_rows_default(monkeypatch):
+    """At sizes for which a search has found other settings, too."""
+    ran = []
+
+    def noted(rung, size, macros, *more):
+        ran.append(macros)
+        return check_one("naive", (1, 1, 1))
+
+    monkeypatch.setattr(sys.modules[check.__module__], "check_one", noted)
+    monkeypatch.setattr(sys.modules[check.__module__], "broken_promises", lambda *case: [])
+    check(["wgmma_cluster"], machines=["emulator"], show=False, defaults=True)
+    default = find("wgmma_cluster").resolve({}, arch_on_emulator(find("wgmma_cluster"), None))
+    assert ran[:6] == [default] * 6
