@@ -139,6 +139,15 @@ def test_an_explorer_moves_by_keyboard_and_says_its_state(opened):
     calm(opened)
 
 
+@each(pages_with("data-counted"))
+def test_a_count_is_out_of_sight_until_the_reader_has_answered_or_asks(opened):
+    cells = opened.tab.locator("td[data-counted]")
+    assert cells.count()
+    assert set(cells.all_inner_texts()) == {"Show me"}
+    cells.first.locator("button").click()
+    assert cells.first.inner_text() not in ("", "Show me")
+
+
 @each(pages_with('class="gl-q"'))
 def test_a_question_answers(opened):
     tab = opened.tab
