@@ -139,7 +139,7 @@ def test_an_explorer_moves_by_keyboard_and_says_its_state(opened):
     calm(opened)
 
 
-@each(pages_with("data-counted"))
+@each(pages_with("<td data-counted"))
 def test_a_count_is_out_of_sight_until_the_reader_has_answered_or_asks(opened):
     cells = opened.tab.locator("td[data-counted]")
     assert cells.count()
