@@ -65,7 +65,9 @@ from emulator.text.program import (
     Symbol,
 )
 
-PARAM_ADDRESS = 0x1_0000_0000  # where the kernel's parameters are mapped
+PARAM_ADDRESS = (
+    0x4000_0000  # where the kernel's parameters are mapped: an address that 32 bits hold, too
+)
 
 _INTEGER = {
     kind: (WIDTHS[kind], kind[0] == "s")

@@ -95,3 +95,20 @@ def test_a_thread_has_at_most_248_registers_to_begin_with(count, taken):
     else:
         with pytest.raises(emulator.ExecutionError, match="by a warp that has 248"):
             module.launch("k", 1, 256, [])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mov.b32 %r1, s; cvt.u64.u32 %rd2, %r1; cvta.param.u64 %rd3, %rd2; ld.u32 %r2, [%rd3+4];",  # as Triton's
+        "mov.b32 %r1, s; ld.param.u32 %r2, [%r1+4];",
+        "mov.b64 %rd2, s; cvta.param.u64 %rd3, %rd2; ld.u32 %r2, [%rd3+4];",
+    ],
+)
+def test_the_address_of_a_parameter_in_32_bits(address):
+    text = f""".version 9.0\n.target sm_90a\n.address_size 64
+    .visible .entry k(.param .u64 out, .param .align 64 .b8 s[128]) {{ .reg .b32 %r<3>; .reg .b64 %rd<4>;
+    {address} ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r2; ret; }}"""
+    out = np.zeros(1, "u4")
+    emulator.Module(text).launch("k", 1, 1, [out, np.arange(32, dtype="u4").tobytes()])
+    assert out[0] == 1
