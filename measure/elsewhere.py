@@ -24,7 +24,10 @@ from emulator import TensorMap
 # What stands for headers of the host part, which is compiled but never run.
 STUBS = {
     "cudaTypedefs.h": "#include <cuda.h>\n",
-    "torch/library.h": "#define TORCH_CHECK(...)\n#define TORCH_LIBRARY(...) inline void library_(int m)\n",
+    "torch/library.h": "#pragma once\n#define TORCH_CHECK(...)\n#define TORCH_LIBRARY(...) inline void library_(Library m)\n"
+    "struct Library { template <class... T> void def(T...); };\n",
+    "ATen/ATen.h": "namespace at { struct Tensor { int size(int) const; void* data_ptr() const; int options() const; };\n"
+    "Tensor empty(std::initializer_list<int>, int); }\n",
 }
 TOLERANCE = 0.01  # of the largest element: outputs of 8 bits of mantissa
 
@@ -82,6 +85,10 @@ class Case:
     swizzle: int = 128
     blocks: int = 0  # of a persistent kernel
     profiled: bool = False  # takes the two arguments of its profiler
+    turned: bool = False  # takes A and B with k as their rows
+    spare: int = (
+        0  # rows behind A that it reads for nothing, which a GPU's allocator happens to have
+    )
 
 
 def _learn_cuda_cases() -> tuple[Case, ...]:
@@ -96,6 +103,8 @@ def _learn_cuda_cases() -> tuple[Case, ...]:
         Case("v2b", "matmul_v2.cu", "Lb1E", one, 128, 196608, (4, 128, 64), (4, 256, 64)),
         Case("v3", "matmul_v3.cu", "v3", one, 128, 196608, (2, 128, 64), (2, 256, 64)),
         Case("v4", "matmul_v4.cu", "v4", (128, 128), 128, 229376, (1, 128, 64), (1, 128, 64)),
+        Case("v4_trans", "_matmul_v4_trans.cu", "v4", (128, 128), 128, 196608, (2, 128, 64), (2, 128, 64), turned=True),
+        Case("tmem", "_matmul_tmem.cu", "tmem", (64, 128), 128, 16404, None, (1, 128, 64), spare=16),
         Case("v5", "matmul_v5.cu", "Lb0E", pair, 128, 229376, (1, 128, 64), (1, 128, 64), profiled=True),
         Case("v6", "matmul_v6.cu", "Lb0E", pair, 192, 229376, (1, 128, 64), (1, 128, 64), blocks=148, profiled=True),
         Case("v7a", "matmul_v7.cu", "Lb0ELb0E", pair, 192, whole, (1, 128, 64), (1, 128, 64), blocks=148, profiled=True),
@@ -154,7 +163,13 @@ def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -
                 entries = re.findall(r"\.entry (\w+)", texts[case.file])
                 entry = next(name for name in entries if case.part in name)
                 c = np.zeros((m, n), np.uint16)
-                args = [_boxed(a, case.a_box, case.swizzle), _boxed(b, case.b_box, case.swizzle), c]
+                left, right = (np.ascontiguousarray(x.T) if case.turned else x for x in (a, b))
+                left = np.pad(left, ((0, case.spare), (0, 0)))
+                args = [
+                    _boxed(left, case.a_box, case.swizzle),
+                    _boxed(right, case.b_box, case.swizzle),
+                    c,
+                ]
                 args += [np.int32(x) for x in size]
                 args += [None, np.int32(0)] if case.profiled else []
                 grid = case.blocks or m // case.tile[0] * (n // case.tile[1])
