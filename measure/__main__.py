@@ -272,6 +272,12 @@ def run_compilers(options) -> int:
     return 0
 
 
+def run_model(options) -> int:
+    from .model.show import run
+
+    return run(options)
+
+
 def run_readme(options) -> int:
     from .readme import write
 
@@ -483,6 +489,15 @@ def arguments() -> argparse.ArgumentParser:
         ),
     ):
         command(name, run, text, rungs=None)
+    added = command(
+        "model", run_model, "what limits each rung: least times of each resource, bound, prediction"
+    )
+    for flag, words in (
+        ("check", "fail where the model does not hold, and print where"),
+        ("count", "count the recorded configurations that results/model lacks"),
+        ("predict", "write the predictions of what was held apart, once"),
+    ):
+        added.add_argument(f"--{flag}", action="store_true", help=words)
     return parser
 
 

@@ -29,7 +29,7 @@ WIDTH = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 8, 6: 16}
 
 def shared_loads(build: Build, entry: str | None = None) -> Counter:
     """{bytes per lane: shared-memory load instructions} of one kernel, `ldmatrix` left out."""
-    return Counter(WIDTH[high >> 9 & 7] for low, high in _words(build, entry) if low & 0xFFF == LDS)
+    return Counter(WIDTH[high >> 9 & 7] for low, high in words(build, entry) if low & 0xFFF == LDS)
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def shared_accesses(build: Build, entry: str | None = None) -> list[SharedLoad]:
             ((low >> 40) ^ 1 << 23) - (1 << 23),
             WIDTH[high >> 9 & 7],
         )
-        for low, high in _words(build, entry)
+        for low, high in words(build, entry)
         if low & 0xFFF == LDS and low >> 12 & 15 != NEVER
     ]
 
@@ -61,7 +61,7 @@ def shared_stores(build: Build, entry: str | None = None) -> Counter:
     """{bytes per lane: stores to shared memory} of one kernel, without those whose predicate never holds."""
     return Counter(
         WIDTH[high >> 9 & 7]
-        for low, high in _words(build, entry)
+        for low, high in words(build, entry)
         if low & 0xFFF in STS and low >> 12 & 15 != NEVER
     )
 
@@ -69,7 +69,7 @@ def shared_stores(build: Build, entry: str | None = None) -> Counter:
 def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:
     """How many loads from global memory stand between two stores to shared memory, for each such run, in order."""
     runs, length = [], 0
-    for low, _ in _words(build, entry):
+    for low, _ in words(build, entry):
         opcode = low & 0xFFF
         if opcode in LDG:
             length += 1
@@ -81,7 +81,7 @@ def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:
 def fills_of_shared(build: Build, entry: str | None = None) -> dict[str, int]:
     """How many instructions fill shared memory from global: {"LDGSTS": asynchronous copies, "LDG": loads, "STS": stores}."""
     kinds = {LDGSTS: "LDGSTS", **dict.fromkeys(LDG, "LDG"), **dict.fromkeys(STS, "STS")}
-    found = Counter(kinds.get(low & 0xFFF) for low, _ in _words(build, entry))
+    found = Counter(kinds.get(low & 0xFFF) for low, _ in words(build, entry))
     return {name: found[name] for name in ("LDGSTS", "LDG", "STS")}
 
 
@@ -92,10 +92,10 @@ def instructions(build: Build, entry: str | None = None) -> int:
 
 def same_code(first: Build, second: Build) -> bool:
     """Whether the entry points of two builds have the same instructions."""
-    return _words(first, None) == _words(second, None)
+    return words(first, None) == words(second, None)
 
 
-def _words(build: Build, entry: str | None) -> list[tuple[int, int]]:
+def words(build: Build, entry: str | None) -> list[tuple[int, int]]:
     """The low and the high half of every instruction."""
     code = _section(machine_code(build), f".text.{entry or build.entry}")
     return list(struct.iter_unpack("<QQ", code[: len(code) // BYTES * BYTES]))
@@ -130,7 +130,7 @@ class MultiplyAdd:
 def multiply_adds(build: Build, entry: str | None = None) -> list[list[MultiplyAdd]]:
     """Runs of FFMAs with nothing in between, in order. Sources and reuse flags as Z. Jia et al. read them."""
     runs: list[list[MultiplyAdd]] = [[]]
-    for low, high in _words(build, entry):
+    for low, high in words(build, entry):
         if low & 0xFFF == FFMA:
             sources = (low >> 24 & 255, low >> 32 & 255, high & 255)
             kept = tuple(bool(high >> bit & 1) for bit in (58, 59, 60))
@@ -180,7 +180,7 @@ def lead(build: Build, entry: str | None = None) -> float:
     load_of: dict[int, int] = {}  # register: which load
     first: dict[int, int] = {}  # load: FFMAs before its first reader
     passed = 0
-    for number, (low, high) in enumerate(_words(build, entry)):
+    for number, (low, high) in enumerate(words(build, entry)):
         opcode, target = low & 0xFFF, low >> 16 & 255
         if opcode == LDS:
             for register in range(target, target + WIDTH[high >> 9 & 7] // 4):

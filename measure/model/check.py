@@ -1,0 +1,143 @@
+"""What the model has to hold, and whether it does: `python -m measure model --check` prints each threshold, and fails with any of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from measure.provenance import FOLDER
+
+from .bound import bound, work_of
+from .counts import Counts
+from .held import clock, written
+from .pairs import pairs
+from .prediction import predict
+from .rates import BOOK
+from .recorded import Timed, ladder
+from .store import counted, key, stored
+
+HIGHEST = 1.98  # GHz: what a bound is computed at where no clock was read
+BINDING, PAIRS, DIRECTION, ERROR, APART = 24, 300, 0.90, 0.12, 0.15
+NSIGHT = {
+    "issue slots": "issue slots used, %",
+    "FMA pipe": "FMA pipe, %",
+    "tensor cores": "tensor pipe, %",
+    "shared memory and L1": "shared-memory pipe, %",
+    "L2 look-ups": "L2 tags, %",
+}
+ACTIVE = ("issue slots used, %", "FMA pipe, %", "tensor pipe, %")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One threshold: what is claimed, what was found, whether it holds, and what does not."""
+
+    claim: str
+    found: str
+    holds: bool
+    misses: tuple[str, ...] = ()
+
+
+def check() -> list[Verdict]:
+    """All verdicts."""
+    return [bounds(), bindings(), directions(), *errors()]
+
+
+def timed() -> list[tuple[Timed, Counts]]:
+    """Every row of the ladder with its counts; those that cannot be counted are left out and told by `bounds`."""
+    return [(row, stored()[key(row.rung, row.macros)]) for row in ladder() if key(row.rung, row.macros) in stored()]  # fmt: skip
+
+
+def bounds() -> Verdict:
+    """No bound above a measured time: rows of the ladder on both GPUs, variants and the search's settings at the highest clock."""
+    from .recorded import searched, variants
+
+    rows = [*ladder(), *variants(), *searched()]
+    above, done = [], 0
+    for row in rows:
+        if (one := stored().get(key(row.rung, row.macros))) is None:
+            continue
+        done += 1
+        limit = bound(one, row.size, row.gpu, row.ghz or HIGHEST)
+        if limit.ms > row.least:
+            above.append(f"{row.gpu} {row.rung} {row.size} {row.output} {row.source}: {limit.binding} {limit.ms:.4f} > {row.least:.4f} ms")  # fmt: skip
+    return Verdict("no bound above a measured time", f"{len(above)} of {done} ({len(rows) - done} not counted)", not above, tuple(above))  # fmt: skip
+
+
+def busy(row: Mapping, counts: Counts) -> dict[str, float]:
+    """Shares of elapsed clocks by resource, from a row of `results/limits-*.json`: its `active` shares times active over elapsed clocks,
+    which the issue slots tell; copies' writes, which Nsight's count of the data path lacks, are added to it.
+    """
+    elapsed = row["instructions"] / (4 * 132 * row["cycles"])
+    share = elapsed / (row["issue slots used, %"] / 100)
+    found = {
+        name: (row.get(column) or 0) / 100 * (share if column in ACTIVE else 1)
+        for name, column in NSIGHT.items()
+    }
+    tiles = row["size"][0] * row["size"][1] / counts.tile[0] / counts.tile[1]
+    clocks = 132 * row["cycles"] / tiles
+    found["shared memory and L1"] += counts.of("copies", row["size"][2]) / clocks
+    found["TMA's writes"] = work_of(counts, row["size"][2])["TMA's writes"] / clocks
+    return found
+
+
+def bindings() -> Verdict:
+    """The model's binding resource beside Nsight Compute's busiest. Where they differ the longest stall is named."""
+    rows = json.loads((FOLDER / f"limits-{BOOK}.json").read_text(encoding="utf-8"))["rows"]
+    wrong, right = [], 0
+    for row in rows:
+        counts = counted(row["rung"], row["config"])
+        ours = bound(counts, tuple(row["size"]), BOOK, row["cycles"] / row["milliseconds"] / 1e6)
+        shares = busy(row, counts)
+        busiest = max(shares, key=shares.get)
+        if ours.binding == busiest:
+            right += 1
+            continue
+        stall = max((n, reason) for reason, n in row["stalls"].items() if reason != "selected")
+        wrong.append(
+            f"{row['rung']}: the model says {ours.binding} ({ours.ms / row['milliseconds']:.0%} of the time), Nsight Compute {busiest} "
+            f"({shares[busiest]:.0%}); longest stall {stall[1]}, {stall[0]} clocks"
+        )
+    return Verdict(f"the binding resource is Nsight Compute's busiest in {BINDING} of 27 rungs", f"{right} of {len(rows)}", right >= BINDING, tuple(wrong))  # fmt: skip
+
+
+def directions() -> Verdict:
+    """The direction of recorded changes of one thing."""
+    found = list(pairs())
+    hits = sum(pair.hit for pair in found)
+    factor = sum(0.5 <= (p.predicted - 1) / (p.measured - 1) <= 2 for p in found)
+    share = hits / len(found) if found else 0
+    misses = tuple(
+        f"{p.first.rung} {p.change}: predicted x{p.predicted:.3f}, measured x{p.measured:.3f}"
+        for p in found
+        if not p.hit
+    )
+    words = f"{hits} of {len(found)}, {share:.1%}; size within a factor of two in {factor}"
+    return Verdict(f"{DIRECTION:.0%} of at least {PAIRS} pairs have the predicted direction", words, len(found) >= PAIRS and share >= DIRECTION, misses)  # fmt: skip
+
+
+def errors() -> list[Verdict]:
+    """The prediction's error: of all rows whose clock is known, and of those held apart, as they were written before."""
+    told = {(r["gpu"], r["rung"], tuple(r["size"]), r["output"], *sorted(r["macros"].items())): r["ms"] for r in written()}  # fmt: skip
+    every, apart = [], []
+    for row, counts in timed():
+        if clock(row) is None:
+            continue
+        every.append(_error(predict(counts, row.size, row.gpu, clock(row)).ms, row))
+        before = told.get((row.gpu, row.rung, row.size, row.output, *sorted(row.macros.items())))
+        if before:
+            apart.append(_error(before, row))
+    return [_verdict("", every, ERROR), _verdict(" of sizes and rungs held apart", apart, APART)]
+
+
+def _error(ms: float, row: Timed) -> tuple[float, str]:
+    said = f"{row.gpu} {row.rung} {row.size} {row.output}: predicted {ms:.4f}, measured {row.ms:.4f} ms"
+    return abs(ms / row.ms - 1), said
+
+
+def _verdict(which: str, found: list[tuple[float, str]], most: float) -> Verdict:
+    middle = median(error for error, _ in found)
+    worst = tuple(f"{error:.0%} {said}" for error, said in sorted(found, reverse=True)[:20])
+    return Verdict(f"the median error of the prediction{which} is at most {most:.0%}", f"{middle:.1%} of {len(found)} rows", middle <= most, worst)  # fmt: skip

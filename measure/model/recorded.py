@@ -1,0 +1,67 @@
+"""Every recorded time of a kernel of this repository, as one kind of row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kernels.rungs import find
+from measure.provenance import FOLDER
+from measure.results import recordings
+
+GPUS = ("nvidia-h200", "nvidia-h100-80gb-hbm3")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A recorded time. least, most: its samples' (the same as `ms` where only a median is stored); ghz: the clock read, None where
+    nobody read it. source: the file; name: the variant's, where the file has one.
+    """
+
+    gpu: str
+    rung: str
+    macros: Mapping[str, int]
+    size: tuple[int, int, int]
+    ms: float
+    least: float
+    most: float
+    ghz: float | None
+    source: str
+    output: str = ""
+    name: str = ""
+
+
+def ladder() -> Iterator[Timed]:
+    """The rungs' rows of `results/<gpu>.json`."""
+    for gpu in GPUS:
+        for row in recordings()[gpu].rows:
+            if row["rung"] in ("cpu", "cublas"):
+                continue
+            macros = find(row["rung"]).resolve(row["config"])
+            yield Timed(
+                gpu, row["rung"], macros, (row["m"], row["n"], row["k"]), row["ms_median"], row["ms_min"],
+                row["ms_max"], row.get("clock_ghz"), gpu, row["output"],
+            )  # fmt: skip
+
+
+def searched(gpu: str = GPUS[0]) -> Iterator[Timed]:
+    """The settings that the search timed, at the defaults of what it did not vary. Only a median is stored, and no clock."""
+    for row in _file("tune", gpu)["rows"]:
+        if row["ms"]:
+            macros = find(row["rung"]).resolve(row["macros"])
+            yield Timed(gpu, row["rung"], macros, (4096,) * 3, row["ms"], row["ms"], row["ms"], None, "tune")  # fmt: skip
+
+
+def variants(gpu: str = GPUS[0]) -> Iterator[Timed]:
+    """Rungs with one macro changed, sampled in turn."""
+    for row in _file("variants", gpu)["rows"]:
+        if row["config"]:
+            yield Timed(
+                gpu, row["rung"], row["config"], (row["m"], row["n"], row["k"]), row["ms"], row["fastest_ms"],
+                row["slowest_ms"], row["clock_ghz"], "variants", row["output"], row["name"],
+            )  # fmt: skip
+
+
+def _file(kind: str, gpu: str) -> dict:
+    return json.loads((FOLDER / f"{kind}-{gpu}.json").read_text(encoding="utf-8"))
