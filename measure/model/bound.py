@@ -1,4 +1,6 @@
-"""The bound: for each resource the least time that a launch's work needs of it; the largest is the bound. Counts and rates, nothing else."""
+"""The bound: for each resource the least time that a launch's work needs of it; the largest is the bound. Counts and
+rates, nothing else.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def depth_of(counts: Counts, K: int) -> int:
 
 
 def busiest(counts: Counts, size: tuple[int, int, int]) -> float:
-    """How many tiles the SM with the most tiles has at least. Blocks that share tiles (wgmma_split) may spread them evenly."""
+    """How many tiles the SM with the most tiles has at least. Blocks that share tiles (wgmma_split) may spread them
+    evenly.
+    """
     tiles = tiles_of(counts, size)
     if counts.rung == "wgmma_split":
         return tiles / SMS
@@ -94,7 +98,9 @@ def work_of(counts: Counts, K: int) -> Mapping[str, float]:
 
 
 def bound(counts: Counts, size: tuple[int, int, int], gpu: str, ghz: float) -> Bound:
-    """The least time of each resource for this launch. ghz: the clock that was read; for a bound without one, the highest there is."""
+    """The least time of each resource for this launch. ghz: the clock that was read; for a bound without one, the
+    highest there is.
+    """
     M, N, K = size
     K = depth_of(counts, K)
     tiles, most = tiles_of(counts, size), busiest(counts, size)

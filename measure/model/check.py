@@ -1,4 +1,6 @@
-"""What the model has to hold, and whether it does: `python -m measure model --check` prints each threshold, and fails with any of them."""
+"""What the model has to hold, and whether it does: `python -m measure model --check` prints each threshold, and fails
+with any of them.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,17 @@ def check() -> list[Verdict]:
 
 def timed() -> list[tuple[Timed, Counts]]:
     """Every row of the ladder with its counts; those that cannot be counted are left out and told by `bounds`."""
-    return [(row, stored()[key(row.rung, row.macros)]) for row in ladder() if key(row.rung, row.macros) in stored()]  # fmt: skip
+    return [
+        (row, stored()[key(row.rung, row.macros)])
+        for row in ladder()
+        if key(row.rung, row.macros) in stored()
+    ]
 
 
 def bounds() -> Verdict:
-    """No bound above a measured time: rows of the ladder on both GPUs, variants and the search's settings at the highest clock."""
+    """No bound above a measured time: rows of the ladder on both GPUs, variants and the search's settings at the
+    highest clock.
+    """
     from .recorded import searched, variants
 
     rows = [*ladder(), *variants(), *searched()]
@@ -62,13 +70,21 @@ def bounds() -> Verdict:
         done += 1
         limit = bound(one, row.size, row.gpu, row.ghz or HIGHEST)
         if limit.ms > row.least:
-            above.append(f"{row.gpu} {row.rung} {row.size} {row.output} {row.source}: {limit.binding} {limit.ms:.4f} > {row.least:.4f} ms")  # fmt: skip
-    return Verdict("no bound above a measured time", f"{len(above)} of {done} ({len(rows) - done} not counted)", not above, tuple(above))  # fmt: skip
+            above.append(
+                f"{row.gpu} {row.rung} {row.size} {row.output} {row.source}: {limit.binding} {limit.ms:.4f} > {row.least:.4f} ms"
+            )
+    return Verdict(
+        "no bound above a measured time",
+        f"{len(above)} of {done} ({len(rows) - done} not counted)",
+        not above,
+        tuple(above),
+    )
 
 
 def busy(row: Mapping, counts: Counts) -> dict[str, float]:
-    """Shares of elapsed clocks by resource, from a row of `results/limits-*.json`: its `active` shares times active over elapsed clocks,
-    which the issue slots tell; copies' writes, which Nsight's count of the data path lacks, are added to it.
+    """Shares of elapsed clocks by resource, from a row of `results/limits-*.json`: its `active` shares times active
+    over elapsed clocks, which the issue slots tell; copies' writes, which Nsight's count of the data path lacks, are
+    added to it.
     """
     elapsed = row["instructions"] / (4 * 132 * row["cycles"])
     share = elapsed / (row["issue slots used, %"] / 100)
@@ -97,10 +113,16 @@ def bindings() -> Verdict:
             continue
         stall = max((n, reason) for reason, n in row["stalls"].items() if reason != "selected")
         wrong.append(
-            f"{row['rung']}: the model says {ours.binding} ({ours.ms / row['milliseconds']:.0%} of the time), Nsight Compute {busiest} "
+            f"{row['rung']}: the model says {ours.binding} ({ours.ms / row['milliseconds']:.0%} of the time), "
+            f"Nsight Compute {busiest} "
             f"({shares[busiest]:.0%}); longest stall {stall[1]}, {stall[0]} clocks"
         )
-    return Verdict(f"the binding resource is Nsight Compute's busiest in {BINDING} of 27 rungs", f"{right} of {len(rows)}", right >= BINDING, tuple(wrong))  # fmt: skip
+    return Verdict(
+        f"the binding resource is Nsight Compute's busiest in {BINDING} of 27 rungs",
+        f"{right} of {len(rows)}",
+        right >= BINDING,
+        tuple(wrong),
+    )
 
 
 def directions() -> Verdict:
@@ -115,12 +137,20 @@ def directions() -> Verdict:
         if not p.hit
     )
     words = f"{hits} of {len(found)}, {share:.1%}; size within a factor of two in {factor}"
-    return Verdict(f"{DIRECTION:.0%} of at least {PAIRS} pairs have the predicted direction", words, len(found) >= PAIRS and share >= DIRECTION, misses)  # fmt: skip
+    return Verdict(
+        f"{DIRECTION:.0%} of at least {PAIRS} pairs have the predicted direction",
+        words,
+        len(found) >= PAIRS and share >= DIRECTION,
+        misses,
+    )
 
 
 def errors() -> list[Verdict]:
     """The prediction's error: of all rows whose clock is known, and of those held apart, as they were written before."""
-    told = {(r["gpu"], r["rung"], tuple(r["size"]), r["output"], *sorted(r["macros"].items())): r["ms"] for r in written()}  # fmt: skip
+    told = {
+        (r["gpu"], r["rung"], tuple(r["size"]), r["output"], *sorted(r["macros"].items())): r["ms"]
+        for r in written()
+    }
     every, apart = [], []
     for row, counts in timed():
         if clock(row) is None:
@@ -140,4 +170,9 @@ def _error(ms: float, row: Timed) -> tuple[float, str]:
 def _verdict(which: str, found: list[tuple[float, str]], most: float) -> Verdict:
     middle = median(error for error, _ in found)
     worst = tuple(f"{error:.0%} {said}" for error, said in sorted(found, reverse=True)[:20])
-    return Verdict(f"the median error of the prediction{which} is at most {most:.0%}", f"{middle:.1%} of {len(found)} rows", middle <= most, worst)  # fmt: skip
+    return Verdict(
+        f"the median error of the prediction{which} is at most {most:.0%}",
+        f"{middle:.1%} of {len(found)} rows",
+        middle <= most,
+        worst,
+    )

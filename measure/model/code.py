@@ -1,8 +1,8 @@
 """The main loop of a kernel, read from its machine code: how many instructions a warp executes per product.
 
 A product is what the kernel multiplies with: an FFMA, an mma.sync (HMMA, IMMA) or a wgmma (HGMMA, QGMMA, IGMMA).
-NVIDIA documents neither the opcodes nor a branch's place of its offset; what is read here agrees with nvdisasm 13.5 on the ladder's
-kernels for sm_90.
+NVIDIA documents neither the opcodes nor a branch's place of its offset; what is read here agrees with nvdisasm 13.5
+on the ladder's kernels for sm_90.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ INTEGERS = (0x024, 0x025, 0x027)  # IMAD, IMAD.WIDE, IMAD.HI
 
 @dataclass(frozen=True)
 class MainLoop:
-    """The innermost loop with the most products: what it multiplies with, and counts of its instructions for one turn of a warp."""
+    """The innermost loop with the most products: what it multiplies with, and counts of its instructions for one turn
+    of a warp.
+    """
 
     kind: str
     products: int
@@ -97,6 +99,8 @@ def backward(code: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def offset(low: int) -> int:
-    """How many bytes a branch goes from the instruction behind it: bits 34 to 63, then bits 16 to 23, in units of four bytes."""
+    """How many bytes a branch goes from the instruction behind it: bits 34 to 63, then bits 16 to 23, in units of
+    four bytes.
+    """
     high = low >> 34
     return ((high - (1 << 30) if high >> 29 else high) << 8 | low >> 16 & 255) * 4

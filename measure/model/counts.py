@@ -1,7 +1,9 @@
-"""The work of one tile of C: what a rung's machine code and the emulator count, as a fixed part and a part per step of k.
+"""The work of one tile of C: what a rung's machine code and the emulator count, as a fixed part and a part per step
+of k.
 
-The emulator runs one tile (one cluster's tiles) twice, with different K; every count grows linearly in between. Instructions are the
-machine code's: those of the main loop per product (`code.main_loop`), and PTX's outside it. Nothing here is a rate or a time.
+The emulator runs one tile (one cluster's tiles) twice, with different K; every count grows linearly in between.
+Instructions are the machine code's: those of the main loop per product (`code.main_loop`), and PTX's outside it.
+Nothing here is a rate or a time.
 """
 
 from __future__ import annotations
@@ -29,17 +31,23 @@ K_STEPS = (
     256,
 )  # the two K of a count, in elements of two bytes; narrower elements have twice as many
 # How many warps execute one product, and its operations per warp where the opcode does not say.
-KINDS = {"fma": (r"fma\.rn\.f32", 64), "mma": (r"(?:wmma\.)?mma\..*m(\d+)n(\d+)k(\d+)", 2), "wgmma": (r"wgmma\.mma.*m(\d+)n(\d+)k(\d+)", 0.5)}  # fmt: skip
+KINDS = {
+    "fma": (r"fma\.rn\.f32", 64),
+    "mma": (r"(?:wmma\.)?mma\..*m(\d+)n(\d+)k(\d+)", 2),
+    "wgmma": (r"wgmma\.mma.*m(\d+)n(\d+)k(\d+)", 0.5),
+}
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The work of one tile of C (rows x columns) of one configuration. work: {what: (fixed, per step of k of one element)}.
+    """The work of one tile of C (rows x columns) of one configuration. work: {what: (fixed, per step of k of one
+    element)}.
 
-    All are of the block that computes the tile: "instructions" and "products" executed by a warp, "operations" of the tensor
-    cores or FMA pipe, wavefronts ("shared loads", "shared stores", "wgmma reads", "copies" of cp.async, "TMA" in both directions, "global
-    lines" of loads and stores), "look-ups" of L2 (TMA's are left out: Nsight Compute finds 0.7 to 1.1 for each line; for loads through L1
-    the fewest there can be), "L2 bytes" read, "C bytes" written, "barriers" per warp.
+    All are of the block that computes the tile: "instructions" and "products" executed by a warp, "operations" of the
+    tensor cores or FMA pipe, wavefronts ("shared loads", "shared stores", "wgmma reads", "copies" of cp.async, "TMA"
+    in both directions, "global lines" of loads and stores), "look-ups" of L2 (TMA's are left out: Nsight Compute
+    finds 0.7 to 1.1 for each line; for loads through L1 the fewest there can be), "L2 bytes" read, "C bytes" written,
+    "barriers" per warp.
     """
 
     rung: str
@@ -160,7 +168,9 @@ def _totals(trace, rung, types, tile, K, width, tiles) -> dict[str, float]:
 
 
 def _lines(trace, row) -> float:
-    """Lines of 128 bytes that this row's requests touch: the mean of those whose addresses were kept, times all of them."""
+    """Lines of 128 bytes that this row's requests touch: the mean of those whose addresses were kept, times all of
+    them.
+    """
     lanes = [access for access in trace.accesses(row) if access.active.any()]
     if not lanes:
         return 0.0

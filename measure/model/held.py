@@ -1,7 +1,8 @@
-"""Predictions that were written down before they were compared: of sizes and rungs that nobody looked at while the model was made.
+"""Predictions that were written down before they were compared: of sizes and rungs that nobody looked at while the
+model was made.
 
-Held apart are the sizes 1024 and 8192, and the rungs of even numbers at every size. `results/model/predictions.json` holds what
-the model said then; it is written once, and `check` compares it with what was measured.
+Held apart are the sizes 1024 and 8192, and the rungs of even numbers at every size. `results/model/predictions.json`
+holds what the model said then; it is written once, and `check` compares it with what was measured.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ def apart(row: Timed) -> bool:
 
 
 def clock(row: Timed) -> float | None:
-    """The clock at which a row is predicted: its own, or for float32 the highest, which every float32 kernel with a clock held."""
+    """The clock at which a row is predicted: its own, or for float32 the highest, which every float32 kernel with a
+    clock held.
+    """
     return row.ghz or (1.98 if row.output == "float32" and find(row.rung).number <= 10 else None)
 
 

@@ -1,8 +1,9 @@
 """Recorded pairs that differ in one thing: does the model predict which is faster, and how much?
 
-A pair of the search differs in one macro, a pair of `variants` too. The search stores medians alone, most of them of a quick look, and
-another run of the same setting differs by up to 2% (`results/hopper-trials.json`), so two of its times count as different where they are
-further apart than twice that; sampled pairs where their samples do not overlap.
+A pair of the search differs in one macro, a pair of `variants` too. The search stores medians alone, most of them of
+a quick look, and another run of the same setting differs by up to 2% (`results/hopper-trials.json`), so two of its
+times count as different where they are further apart than twice that; sampled pairs where their samples do not
+overlap.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The prediction: the bound's work with latencies, overlap, rounds of blocks, first copies and stores of C.
 
-The warps of an SM go round in a closed network: each asks the multiplying part (issue slots, FMA pipe or tensor cores, whichever it needs
-longest), the data path of shared memory and L1, and TMA, one after the other, and waits out the latencies that its program does not hide. Mean value
-analysis (Reiser and Lavenberg 1980) gives the throughput for so many warps: with few, times add up; with many, the fullest part
-sets the pace. Its inputs are counts, rates, latencies and `STRUCTURE`, which says what each source overlaps. Nothing is fitted to a time.
+The warps of an SM go round in a closed network: each asks the multiplying part (issue slots, FMA pipe or tensor
+cores, whichever it needs longest), the data path of shared memory and L1, and TMA, one after the other, and waits out
+the latencies that its program does not hide. Mean value analysis (Reiser and Lavenberg 1980) gives the throughput for
+so many warps: with few, times add up; with many, the fullest part sets the pace. Its inputs are counts, rates,
+latencies and `STRUCTURE`, which says what each source overlaps. Nothing is fitted to a time.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ SCHEDULERS = 4
 
 @dataclass(frozen=True)
 class Structure:
-    """What a source overlaps. in_flight: pieces of work that a warp has under way at a time (2: next fragments are loaded while
-    it multiplies). waits: latencies of a k-step that a block waits out, because it asks for the tile only when it needs it;
-    k: elements of k of such a step, a macro or a number. stays: a block computes tile after tile.
+    """What a source overlaps. in_flight: pieces of work that a warp has under way at a time (2: next fragments are
+    loaded while it multiplies). waits: latencies of a k-step that a block waits out, because it asks for the tile
+    only when it needs it; k: elements of k of such a step, a macro or a number. stays: a block computes tile after
+    tile.
     """
 
     in_flight: int = 1
@@ -73,7 +75,9 @@ STRUCTURE = {
 
 @dataclass(frozen=True)
 class Prediction:
-    """A predicted time and its parts, in clocks of the busiest SM. memory_ms: what the parts that all SMs share need at least."""
+    """A predicted time and its parts, in clocks of the busiest SM. memory_ms: what the parts that all SMs share need
+    at least.
+    """
 
     ms: float
     first: float
@@ -114,12 +118,19 @@ def step(counts: Counts, gpu: str, together: int) -> float:
 
 
 def demands(counts: Counts, gpu: str, K: int, fixed: bool = False) -> tuple[float, float, float]:
-    """Clocks of the multiplying part, of the data path and of TMA's writes for K elements of k of a block (fixed: for what stands
-    outside the loop).
+    """Clocks of the multiplying part, of the data path and of TMA's writes for K elements of k of a block (fixed: for
+    what stands outside the loop).
     """
     speed = rates(gpu, counts.kind, counts.inputs)
-    part = (lambda name: counts.work.get(name, (0, 0))[0]) if fixed else (lambda name: counts.work.get(name, (0, 0))[1] * K)  # fmt: skip
-    multiply = [part("instructions") / speed["issue slots"].value, part("float instructions") / speed["FMA pipe"].value]  # fmt: skip
+    part = (
+        (lambda name: counts.work.get(name, (0, 0))[0])
+        if fixed
+        else (lambda name: counts.work.get(name, (0, 0))[1] * K)
+    )
+    multiply = [
+        part("instructions") / speed["issue slots"].value,
+        part("float instructions") / speed["FMA pipe"].value,
+    ]
     if counts.kind != "fma":
         multiply.append(part("operations") / speed["tensor cores"].value)
     path = sum(part(name) for name in DATA_PATH) / speed["shared memory and L1"].value
@@ -127,7 +138,9 @@ def demands(counts: Counts, gpu: str, K: int, fixed: bool = False) -> tuple[floa
 
 
 def throughput(demand: Sequence[float], wait: float, customers: float) -> float:
-    """Turns per clock of a closed network of queues and one delay, by mean value analysis; between whole numbers of customers, the line."""
+    """Turns per clock of a closed network of queues and one delay, by mean value analysis; between whole numbers of
+    customers, the line.
+    """
     queues, last, now = [0.0] * len(demand), 0.0, 0.0
     for n in range(1, int(np.ceil(customers)) + 1):
         times = [d * (1 + queue) for d, queue in zip(demand, queues, strict=True)]

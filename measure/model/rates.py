@@ -1,8 +1,9 @@
-"""What a machine does per clock or per second, each with its source. What no loop and no recording of a GPU says is not here.
+"""What a machine does per clock or per second, each with its source. What no loop and no recording of a GPU says is
+not here.
 
-All rates are ceilings, so that a bound made of them lies below every measured time: where Nsight Compute's peak lies above what a loop
-reached, the peak is taken, and the loop is named. An SM of sm_90 is the same on H100 and H200, so H100 has H200's rates per clock;
-its memory, which nobody measured by a loop, is left out of its bounds.
+All rates are ceilings, so that a bound made of them lies below every measured time: where Nsight Compute's peak lies
+above what a loop reached, the peak is taken, and the loop is named. An SM of sm_90 is the same on H100 and H200, so
+H100 has H200's rates per clock; its memory, which nobody measured by a loop, is left out of its bounds.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ LOOPS = {
     "int8": "s8",
 }
 NOT_MEASURED = {
-    "L2 to one SM": "no loop was recorded that fills it: measure.experiments.controls has one (nsight's packets carry 32 to 64 bytes)",
-    "conversions": "no loop was recorded: measure.experiments.controls has one",
+    "L2 to one SM": "no loop that fills it was recorded; Nsight's packets carry 32 to 64 bytes",
+    "conversions": "no loop was recorded",
+    "launch": "no loop was recorded: neither the start of a launch nor the gap between two",
 }
 
 
@@ -55,17 +57,22 @@ def rates(gpu: str, kind: str, inputs: str) -> Mapping[str, Rate]:
     found = {
         "issue slots": Rate(4, "clock", "four schedulers per SM, an instruction per clock each (CUDA Programming Guide, 16.8.1)"),
         "FMA pipe": Rate(ffma, "clock", f"loop ffma: {per_clock['ffma'].value} operations per clock and SM{own}"),
-        "shared memory and L1": Rate(1, "clock", "a wavefront of 128 bytes per clock: Nsight Compute's peak; the loop of loads reached "
+        "shared memory and L1": Rate(1, "clock", "128 bytes per clock: Nsight Compute's peak; the loop of loads reached "
                                      f"{loops['bytes per clock', 'shared memory'].value} bytes{own}"),
-        # Added to wgmma's reads they would put wgmma_persistent at 256 x 256 x 65536 11% above its measured time, so they are not.
-        "TMA's writes": Rate(1, "clock", "128 bytes per clock, the width of shared memory; no loop of TMA beside wgmma was recorded"),
+        # Added to wgmma's reads they would put wgmma_persistent at 256 x 256 x 65536 11% above its measured
+        # time, so they are not.
+        "TMA's writes": Rate(1, "clock", "128 bytes per clock, shared memory's width; no loop of TMA was recorded"),
     }  # fmt: skip
     if kind != "fma":
         loop = per_clock[f"{kind} {LOOPS[inputs]}"]
         found["tensor cores"] = Rate(loop.value, "clock", f"loop {loop.name}: operations per clock and SM{own}")  # fmt: skip
     if gpu == BOOK:
         peak = look_ups()
-        found["L2 look-ups"] = Rate(peak, "second", "Nsight Compute's peak: look-ups over share and time, the same in 27 rungs")  # fmt: skip
+        found["L2 look-ups"] = Rate(
+            peak,
+            "second",
+            "Nsight Compute's peak: look-ups over share and time, the same in 27 rungs",
+        )
         read = loops["bandwidth", "device memory, read"]
         found["device memory"] = Rate(read.value * 1e9, "second", f"loop device memory, read: {read.value} GB/s")  # fmt: skip
     return found

@@ -15,8 +15,8 @@ GPUS = ("nvidia-h200", "nvidia-h100-80gb-hbm3")
 
 @dataclass(frozen=True)
 class Timed:
-    """A recorded time. least, most: its samples' (the same as `ms` where only a median is stored); ghz: the clock read, None where
-    nobody read it. source: the file; name: the variant's, where the file has one.
+    """A recorded time. least, most: its samples' (the same as `ms` where only a median is stored); ghz: the clock
+    read, None where nobody read it. source: the file; name: the variant's, where the file has one.
     """
 
     gpu: str
@@ -46,7 +46,9 @@ def ladder() -> Iterator[Timed]:
 
 
 def searched(gpu: str = GPUS[0]) -> Iterator[Timed]:
-    """The settings that the search timed, at the defaults of what it did not vary. Only a median is stored, and no clock."""
+    """The settings that the search timed, at the defaults of what it did not vary. Only a median is stored, and no
+    clock.
+    """
     for row in _file("tune", gpu)["rows"]:
         if row["ms"]:
             macros = find(row["rung"]).resolve(row["macros"])

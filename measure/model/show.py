@@ -58,7 +58,10 @@ def detail(rung: str) -> None:
         counts = counted(row.rung, row.macros)
         limit = bound(counts, row.size, row.gpu, row.ghz or HIGHEST)
         said = f"{row.ghz:.3f} GHz read" if row.ghz else f"no clock read, bound at {HIGHEST} GHz"
-        print(f"\n{row.gpu}, {rung} {row.size}, {counts.inputs}->{row.output}: {row.ms:.4f} ms ({row.least:.4f} to {row.most:.4f}), {said}")  # fmt: skip
+        print(
+            f"\n{row.gpu}, {rung} {row.size}, {counts.inputs}->{row.output}: "
+            f"{row.ms:.4f} ms ({row.least:.4f} to {row.most:.4f}), {said}"
+        )
         cells = [
             [n.resource, f"{n.per_product:.3f} {UNITS[n.resource]}", f"{n.rate.value:.4g} per {n.rate.each}",
              f"{n.ms:.4f}", f"{n.ms / row.ms:.1%}", n.rate.source]
@@ -67,7 +70,10 @@ def detail(rung: str) -> None:
         print(table(["resource", "work per product", "rate", "least ms", "of the time", "source"], cells, left=2))  # fmt: skip
         if clock(row):
             told = predict(counts, row.size, row.gpu, clock(row))
-            print(f"predicted {told.ms:.4f} ms: clocks until the first products {told.first:,.0f}, of loops {told.loop:,.0f}, of stores {told.store:,.0f}")  # fmt: skip
+            print(
+                f"predicted {told.ms:.4f} ms: clocks until the first products {told.first:,.0f}, "
+                f"of loops {told.loop:,.0f}, of stores {told.store:,.0f}"
+            )
 
 
 def verdicts(most: int = 40) -> int:

@@ -1,7 +1,8 @@
-"""The counts of every recorded configuration, kept in `results/model/counts-sm_90.json`, since counting one takes seconds.
+"""The counts of every recorded configuration, kept in `results/model/counts-sm_90.json`, since counting one takes
+seconds.
 
-`python -m measure model --count` counts what the recordings need and the file lacks. Counts hang on the compiler, which the file names, and
-on the kernels' sources: `tests/measure/test_model.py` counts some anew.
+`python -m measure model --count` counts what the recordings need and the file lacks. Counts hang on the compiler,
+which the file names, and on the kernels' sources: `tests/measure/test_model.py` counts some anew.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from measure.provenance import FOLDER, store
 from .counts import Counts, count
 
 ARCH = 90
-METHOD = "instructions of the main loop from the cubin, the rest by the emulator on one tile at two K; see measure/model/counts.py"
+METHOD = (
+    "instructions of the main loop from the cubin, the rest by the emulator on one tile at two K"
+)
 
 
 def path(arch: int = ARCH) -> Path:

@@ -1,0 +1,92 @@
+"""The model of the machine: what it counts, that no bound is above a time, and what it does not reach yet."""
+
+import json
+
+import pytest
+
+from kernels.gemm import plan
+from measure.model import check, held, pairs
+from measure.model.bound import bound
+from measure.model.code import main_loop, offset
+from measure.model.counts import count
+from measure.model.prediction import STRUCTURE, throughput
+from measure.model.rates import BOOK
+from measure.model.recorded import ladder
+from measure.model.store import key, stored
+from measure.provenance import FOLDER
+
+
+def test_the_main_loop_of_naive_is_that_of_the_disassembly():
+    """137 instructions for 32 multiply-adds, as nvdisasm prints them; Nsight Compute counts 4.29 per multiply-add."""
+    loop = main_loop(plan("naive", 32, 32, 128, {"BLOCK": 32}, 90).build, "gemm_naive")
+    assert (loop.kind, loop.products, loop.instructions) == ("fma", 32, 137)
+
+
+@pytest.mark.parametrize(("low", "to"), [(0xFFFFFFFC00FC7947, -16), (0xFFFFFFB800C49947, -17648)])
+def test_a_branch_goes_where_nvdisasm_says(low, to):
+    """The branch to itself behind every kernel, and that of warp_tiled's loop, from 0x5300 to 0xe20."""
+    assert offset(low) == to
+
+
+@pytest.mark.parametrize("rung", ["naive", "mma_sync", "wgmma"])
+def test_a_stored_count_is_what_is_counted_today(rung):
+    row = next(r for r in ladder() if r.rung == rung and r.size[0] == 4096)
+    ours, now = stored()[key(row.rung, row.macros)], count(row.rung, row.macros)
+    assert (list(now.tile), now.registers) == (list(ours.tile), ours.registers)
+    for name, parts in ours.work.items():
+        assert now.work[name] == pytest.approx(parts, abs=1e-3)
+
+
+def test_counts_agree_with_nsight_compute():
+    """Wavefronts of the data path of the busiest SM, within 12%."""
+    rows = json.loads((FOLDER / f"limits-{BOOK}.json").read_text(encoding="utf-8"))["rows"]
+    for row in rows:
+        counts = stored()[key(row["rung"], row["config"])]
+        shares = check.busy(row, counts)
+        limit = bound(counts, tuple(row["size"]), BOOK, row["cycles"] / row["milliseconds"] / 1e6)
+        ours = limit["shared memory and L1"].work / row["cycles"]
+        assert ours == pytest.approx(shares["shared memory and L1"], rel=0.12), row["rung"]
+
+
+def test_no_bound_lies_above_a_measured_time():
+    found = check.bounds()
+    assert found.holds, found.misses
+
+
+def test_a_bound_above_a_time_is_found(monkeypatch):
+    """Planted: TMA's writes in the data path of wgmma put a bound above a time."""
+    from measure.model import bound as module
+
+    monkeypatch.setattr(module, "DATA_PATH", (*module.DATA_PATH, "TMA"))
+    assert not check.bounds().holds
+
+
+def test_the_binding_resource_is_the_busiest_of_nsight_compute():
+    found = check.bindings()
+    assert found.holds, found.misses
+    assert all("longest stall" in miss for miss in found.misses)
+
+
+def test_what_does_not_hold_yet_fails_the_check():
+    """Directions and errors: the thresholds stand, and the verdicts say by how much they are missed."""
+    verdicts = [check.directions(), *check.errors()]
+    assert len(list(pairs.pairs())) >= check.PAIRS
+    for verdict in verdicts:
+        assert verdict.misses and "%" in verdict.found
+
+
+def test_predictions_held_apart_are_written_once():
+    assert len(held.written()) > 100
+    with pytest.raises(FileExistsError, match="once"):
+        held.write()
+
+
+def test_every_rung_that_is_timed_has_a_structure():
+    assert {row.rung for row in ladder()} <= set(STRUCTURE)
+
+
+def test_mean_value_analysis():
+    """One customer meets no queue; many are as fast as the slowest part."""
+    assert throughput([2, 3], 5, 1) == pytest.approx(1 / 10)
+    assert throughput([2, 3], 5, 500) == pytest.approx(1 / 3, rel=1e-3)
+    assert throughput([1, 1], 0, 2) == pytest.approx(2 / 3)
