@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kernels.build import Build
 
-from .machine_code import _words
+from .machine_code import words
 
 PRODUCT, WARPGROUP, CONVERT = 0x9F0, 0x9C5, 0x23E  # HGMMA, WARPGROUP.ARRIVE and .DEPBAR, F2FP
 IS_WAIT = 1 << 47  # of WARPGROUP: .DEPBAR, not .ARRIVE
@@ -16,7 +16,7 @@ IS_WAIT = 1 << 47  # of WARPGROUP: .DEPBAR, not .ARRIVE
 def order(build: Build) -> list[str]:
     """ "product", "fence", "wait N" (until at most N groups are unfinished) and "convert", in the order of the text."""
     found = []
-    for low, high in _words(build, None):
+    for low, high in words(build, None):
         opcode = low & 0xFFF
         if opcode == PRODUCT:
             found.append("product")

@@ -89,7 +89,7 @@ def test_an_operand_that_was_kept_is_not_read_again(monkeypatch):
         return 0x223 | a << 24 | b << 32, c | kept << 58
 
     chain = [ffma(2, 4, 6, kept=1), ffma(2, 4, 8), ffma(2, 4, 9), (0x984, 0), ffma(2, 4, 255)]
-    monkeypatch.setattr(machine_code, "_words", lambda build, entry: chain)
+    monkeypatch.setattr(machine_code, "words", lambda build, entry: chain)
     assert register_reads(None) == (3 + 2 + 3 + 2) / 4
     assert one_bank(None) == 1 / 4
 
