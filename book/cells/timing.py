@@ -35,11 +35,13 @@ def compare(
     return _drawing(rows, title or _finding(rows))
 
 
-def ladder(size: int = 4096, title: str | None = None):
+def ladder(size: int = 4096, title: str | None = None, only: Sequence[str] | None = None):
     """Every rung at this size, in reading order, as a drawing; where several GPUs were recorded, the
     reader chooses between them. None when nothing was recorded.
+
+    only: these rungs, on the book's GPU.
     """
-    if live() is None and len(found := recordings()) > 1:
+    if only is None and live() is None and len(found := recordings()) > 1:
         first = recorded()
         pages = {
             one.gpu: _drawing(rows := _fastest(one.select(size=size)), title or _span(rows), one)
@@ -48,7 +50,7 @@ def ladder(size: int = 4096, title: str | None = None):
         return figures.Choice(
             pages, name="GPU", title="The ladder on each GPU that was recorded", slider=False
         )
-    rows = _fastest(_rows(None, size))
+    rows = _fastest(_rows(only, size))
     return _drawing(rows, title or _span(rows))
 
 
