@@ -10,6 +10,10 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "intro": [
         "from book.cells import answers, timing",
     ],
+    "essay": [
+        "import figures",
+        "the_machine.picture()",
+    ],
     "01_start_here": [
         "from time import perf_counter",
         "figures.bars(",
@@ -99,7 +103,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "recording, sizes = measure.recorded(), (1024, 2048, 4096, 8192)",
     ],
     "17_tf32": [
-        "timing.compare(",
+        'timing.compare(["warp_tiled", "mma_swizzled", "mma_tf32"], title="TF32 beside others")',
     ],
     "18_everything_at_once": [
         'limits.show("mma_tiled", "mma_padded", "mma_swizzled")',

@@ -51,9 +51,9 @@ def test_a_pipeline_starts_copies_ahead():
     assert all(c["end"] <= p["start"] for c, p in zip(copies, products, strict=True))
 
 
-def test_rates_per_clock_follow_from_the_whole_gpu(monkeypatch):
+def test_bytes_per_clock_follow_from_the_whole_gpu_and_operations_are_counted_inside(monkeypatch):
     row = Row("bandwidth", "L2", 1000.0, "GB/s", "L2", 2.0)
-    loop = Row("arithmetic", "ffma, 100 ms", 5.12, "TFLOP/s", "FFMA", 2.0)
+    loop = Row("per clock", "ffma", 250.0, "operations per clock and SM", "FFMA", 2.0)
     seen = {(each.kind, each.name): each for each in (row, loop)}
     monkeypatch.setattr(
         the_machine.machine, "recorded", lambda: Machine("Some GPU", "2026-01-01", seen)
@@ -61,7 +61,7 @@ def test_rates_per_clock_follow_from_the_whole_gpu(monkeypatch):
     monkeypatch.setattr(the_machine, "load", lambda kind: {"machine": {"sms": 10}})
     rows = the_machine._rows()
     assert rows["bytes per clock", "L2"].value == pytest.approx(50)
-    assert rows["per clock", "ffma"].value == pytest.approx(256)
+    assert rows["per clock", "ffma"].value == 250
 
 
 def test_what_nobody_recorded_is_said(monkeypatch, capsys):
