@@ -1,99 +1,76 @@
-"""`python -m book.exercises yield`: what each finder names, and what it costs, on answers that no table of mistakes holds."""
+"""`python -m book.exercises grade FOLDER`: a course's submissions, without a GPU. `yield`: what each finder adds."""
 
 from __future__ import annotations
 
 import argparse
-import re
-import time
-import tomllib
-from collections import Counter, defaultdict
+import sys
 from pathlib import Path
 
-import numpy as np
 
-from kernels.table import table
+def main(arguments: list[str] | None = None) -> int:
+    """0 when it is done, 2 for arguments that cannot be used."""
+    from .finders_yield import HELD_OUT, measure
+    from .grading.grade import SECONDS, grade
+    from .grading.reports import FORMATS, totals, written
 
-from . import find, judge, mistake
-
-HELD_OUT = Path(__file__).parents[2] / "tests" / "book" / "exercises" / "held_out.toml"
-
-
-def answers(path: Path):
-    """(exercise, row, source) of each held-out answer: edits of the exercise's solution."""
-    for name, rows in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        for row in rows:
-            source = find(name).solution
-            for old, new in row["edits"]:
-                if old not in source:
-                    raise ValueError(f"{name}, {row['what']}: the solution has no {old!r}")
-                source = source.replace(old, new)
-            yield find(name), row, source
-
-
-def tried(exercise, source: str) -> tuple[object, float]:
-    """The verdict, and the seconds of the processor that it took."""
-    began = time.process_time()
-    return judge(exercise, source, np.random.default_rng(7)), time.process_time() - began
-
-
-def names(verdict, cause: str) -> bool:
-    return bool(re.search(cause, " ".join(" ".join((verdict.headline, *verdict.lines)).split())))
-
-
-def timed(finders):
-    """The same finders, with what each took and how often it knew something."""
-    spent, knew = defaultdict(float), Counter()
-
-    def watched(finder):
-        def run(e):
-            began = time.process_time()
-            found = finder(e)
-            spent[finder.__name__] += time.process_time() - began
-            knew[finder.__name__] += bool(found)
-            return found
-
-        return run
-
-    return tuple(map(watched, finders)), spent, knew
-
-
-def measure(path: Path = HELD_OUT) -> None:
-    """Print how many are judged and explained rightly, and the same without each finder in turn."""
-    finders = mistake.FINDERS
-    mistake.FINDERS, spent, knew = timed(finders)
-    wrong, seconds, misjudged = [], [], []
-    for exercise, row, source in answers(path):
-        verdict, took = tried(exercise, source)
-        seconds.append(took)
-        if verdict.passed == bool(row["cause"]):
-            misjudged.append(f"{exercise.name}: {row['what']}")
-        elif row["cause"]:
-            wrong.append((exercise, row, source, names(verdict, row["cause"])))
-    mistake.FINDERS = finders
-    named = [one for one in wrong if one[3]]
-    print(f"{len(seconds)} answers, misjudged: {', '.join(misjudged) or 'none'}")
-    print(f"cause named in {len(named)} of {len(wrong)} wrong ones; not in:")
-    print(
-        "".join(f"  {e.name}: {row['what']}\n" for e, row, _, known in wrong if not known), end=""
+    parser = argparse.ArgumentParser(prog="python -m book.exercises")
+    parts = parser.add_subparsers(dest="part", required=True)
+    asked = parts.add_parser("grade", help="judge a folder of submissions")
+    asked.add_argument("folder", type=Path, help="a folder or a file for each student")
+    asked.add_argument("--out", type=Path, help="write the report to this file")
+    asked.add_argument("--format", choices=FORMATS, default="json", help="of the report (json)")
+    asked.add_argument("--exercises", help="names, separated by commas; all of them unless given")
+    asked.add_argument(
+        "--seed", type=int, default=0, help="of the course; each student gets inputs of their own"
     )
-    print(f"seconds: median {np.median(seconds):.2f}, most {max(seconds):.2f}\n")
-    rows = []
-    for finder in finders[:-1]:
-        name, lost = finder.__name__, 0
-        if knew[name]:
-            mistake.FINDERS = tuple(one for one in finders if one is not finder)
-            lost = sum(not names(tried(e, s)[0], row["cause"]) for e, row, s, _ in named)
-        rows.append((name.strip("_").replace("_", " "), knew[name], lost, f"{spent[name]:.2f}"))
-    mistake.FINDERS = finders
-    print(table(("finder", "knew", "lost without it", "seconds"), rows))
+    asked.add_argument(
+        "--seconds", type=float, default=SECONDS, help="of the processor, for an answer (20)"
+    )
+    asked.add_argument("--jobs", type=int, help="processes; one for each core unless given")
+    asked.add_argument("--single", metavar="STUDENT", help="the folder is this student's")
+    asked.add_argument("--assignment", default="gemm-ladder", help="what the report calls it")
+    asked.add_argument("--dask", metavar="ADDRESS", help="a scheduler of Dask that does the work")
+    yields = parts.add_parser(
+        "yield", help="what each finder names, and costs, on held-out answers"
+    )
+    yields.add_argument("file", nargs="?", type=Path, default=HELD_OUT)
+    options = parser.parse_args(arguments)
+    if options.part == "yield":
+        measure(options.file)
+        return 0
+    names = options.exercises.split(",") if options.exercises else None
+    try:
+        mapped = _dask(options.dask) if options.dask else None
+        found = grade(
+            options.folder,
+            names,
+            options.seed,
+            options.seconds,
+            options.jobs,
+            options.single,
+            mapped,
+        )
+        report = written(found, options.format, options.assignment)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.out:
+        options.out.write_text(report, encoding="utf-8")
+    else:
+        print(report)
+    for student, points, total in totals(found):
+        print(f"{student}: {points} of {total}", file=sys.stderr)
+    return 0
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m book.exercises", description=__doc__)
-    parser.add_argument("what", choices=["yield"])
-    parser.add_argument("file", nargs="?", type=Path, default=HELD_OUT)
-    measure(parser.parse_args().file)
+def _dask(address: str):
+    try:
+        from dask.distributed import Client
+    except ImportError:
+        raise ValueError("--dask needs the package distributed: pip install distributed") from None
+    client = Client(address)
+    return lambda function, work: client.gather(client.map(function, work))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
