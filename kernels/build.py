@@ -23,7 +23,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from .compiler_log import Report, diagnostics_of, relative_files, relative_names, reports_of
+from .compiler_log import (
+    Report,
+    diagnostics_of,
+    relative_files,
+    relative_names,
+    repairs_of,
+    reports_of,
+)
 from .errors import BuildError, Diagnostic, NoCompiler
 from .headers import include_folders, version_of
 from .nvrtc import compiler
@@ -77,6 +84,11 @@ class Build:
     def report(self) -> Report:
         """The ptxas report of the only kernel. ValueError when there are several."""
         return self.reports[self.entry]
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        """What ptxas did to wgmma instructions that the source did not ask for, in its own words."""
+        return repairs_of(self.log)
 
     @property
     def spills(self) -> int:

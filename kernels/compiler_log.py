@@ -25,6 +25,7 @@ USED = re.compile(r"Used (\d+) registers")
 BARRIERS = re.compile(r"used (\d+) barriers")
 SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 PTX_FILE = re.compile(r'^(\s*\.file\s+\d+\s+")([^"]*)(")', re.MULTILINE)
+WGMMA_NOTE = re.compile(r"(?m)\((C75\d\d)\) (.+?)(?: in function '.*')?$")
 PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 
@@ -65,6 +66,13 @@ def diagnostics_of(log: str, texts: Mapping[str, str]) -> list[Diagnostic]:
                 Diagnostic(severity, f"ptxas: {match['where']} {match['text']}".replace("  ", " "))
             )
     return found
+
+
+def repairs_of(log: str) -> tuple[str, ...]:
+    """What ptxas says that it did to wgmma instructions, C7510 and its neighbours: a wait that it put in, products that
+    it serialises. Each once, with its code.
+    """
+    return tuple(dict.fromkeys(f"({code}) {text}" for code, text in WGMMA_NOTE.findall(log)))
 
 
 def _types(lines: list[str], source: str | None) -> list[str]:

@@ -35,7 +35,11 @@ def tell(
         return _stopped(error, lines, most)
     right = np.allclose(run.C.astype(float), A.astype(float) @ B.astype(float), rtol=0, atol=0.1)
     print(f"The result is {'right' if right else 'wrong'}.")
-    return _hazards(run.trace.hazards, lines, most)
+    kinds = _hazards(run.trace.hazards, lines, most)
+    for said in built.repairs:
+        print()
+        print(_wrapped(f"The compiler, of the machine code: {said}."))
+    return kinds
 
 
 def _hazards(found, lines: list[str], most: int) -> list[str]:

@@ -44,6 +44,9 @@ def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = Non
         },
         rows,
     )
+    for name in rungs:
+        for said in kernels.build(kernels.find(name), macros or {}, arch=arch).repairs:
+            print(f"{name}: ptxas says {said}")
 
 
 def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) -> None:
