@@ -84,7 +84,7 @@ EMPTY_HEADING = re.compile(r"<th([^>]*)>(\s*(?:<p>\s*</p>)?\s*)</th>")
 
 
 def _corner(found: re.Match) -> str:
-    attributes = re.sub(r'\s*scope="[^"]*"', "", found[1])  # which only a heading may have
+    attributes = re.sub(r'\s*scope=(?:"[^"]*"|\w+)', "", found[1])  # which only a heading may have
     return f"<td{attributes}>{found[2]}</td>"
 
 
