@@ -12,12 +12,14 @@ from emulator import bench
 from emulator.arguments import argument, extents
 from emulator.counts.trace import Trace
 from emulator.errors import EmulatorError
+from emulator.machine.tensor_map import TensorMap
 from emulator.module import Module
 from emulator.ops.table import coverage
 
 ARGUMENT = """an argument, one for each parameter, in order:
   i.e. s32=5, f32=1.5 (by value), f32[256,64]=random (an array; also zeros, ones, arange, random:SEED,
-  uniform:SEED for floats from -1 to 1, below:N:SEED for whole numbers from 0 to N - 1, or a .npy file)"""
+  uniform:SEED for floats from -1 to 1, below:N:SEED for whole numbers from 0 to N - 1, or a .npy file),
+  map:64x64:128:f16[256,64]=random (a tensor map of such an array: its box, its swizzle if it has one)"""
 
 
 def number_of(word: str, text: str, args: list) -> int:
@@ -36,6 +38,11 @@ def saving(text: str, args: list) -> tuple[int, str]:
     if not Path(path).resolve().parent.is_dir() or Path(path).is_dir():
         raise ValueError(f"--save {text}: no file can be written at {path}")
     return number_of("--save", number, args), path
+
+
+def array_of(arg):
+    """What is shown of an argument: of a tensor map its array."""
+    return arg.array if isinstance(arg, TensorMap) else arg
 
 
 def report(trace: Trace, by_instruction: bool) -> str:
@@ -77,12 +84,12 @@ def run(options: argparse.Namespace) -> int:
     print(trace)
     print(report(trace, options.instructions))
     for hazard in trace.hazards:
-        print(f"hazard: {hazard}")
+        print(f"{'note' if hazard.note else 'hazard'}: {hazard}")
     for number, path in saved:
-        np.save(path, args[number])
+        np.save(path, array_of(args[number]))
     for number in shown:
-        print(f"argument {number}:\n{args[number]}")
-    return 1 if trace.hazards else 0
+        print(f"argument {number}:\n{array_of(args[number])}")
+    return 1 if any(not hazard.note for hazard in trace.hazards) else 0
 
 
 def main(words: list[str] | None = None) -> int:

@@ -1,4 +1,6 @@
-"""How a command line writes a kernel's arguments: `s32=5`, `f32[256,64]=random:1`, `u8[4096]=below:26:7`."""
+"""How a command line writes a kernel's arguments: `s32=5`, `f32[256,64]=random:1`, `u8[4096]=below:26:7`,
+`map:64x64:128:f16[256,64]=random` (a tensor map of such an array: its box, its swizzle).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import math
 import re
 
 import numpy as np
+
+from emulator.machine.tensor_map import TensorMap
 
 DTYPES = {
     **{f"{kind}{bits}": f"{'iu'[kind == 'u']}{bits // 8}" for kind in "us" for bits in (8, 16, 32, 64)},
@@ -23,7 +27,9 @@ def extents(text: str) -> tuple[int, ...]:
 
 
 def argument(text: str):
-    """`TYPE=VALUE` or `TYPE[SHAPE]=WHAT` as a NumPy scalar or array. Raises ValueError."""
+    """`TYPE=VALUE` or `TYPE[SHAPE]=WHAT` as a NumPy scalar or array, a TensorMap of one. Raises ValueError."""
+    if text.startswith("map:"):
+        return tensor_map(text)
     match = re.fullmatch(r"(\w+)(?:\[(\d+(?:[,x]\d+)*)\])?(?:=(.+))?", text)
     if not match or match[1] not in DTYPES:
         raise ValueError(
@@ -37,6 +43,21 @@ def argument(text: str):
     try:
         return array(text, dtype, tuple(int(part) for part in re.split("[x,]", shape)), what)
     except MemoryError as problem:
+        raise ValueError(f"--arg {text}: {problem}") from None
+
+
+def tensor_map(text: str) -> TensorMap:
+    """`map:BOX:TYPE[SHAPE]=WHAT` or `map:BOX:SWIZZLE:TYPE[SHAPE]=WHAT`, BOX as in 64x32, slowest dimension first."""
+    match = re.fullmatch(r"map:(\d+(?:x\d+)*):(?:(\d+):)?(\w+\[.*)", text)
+    if not match:
+        raise ValueError(
+            f"--arg {text}: a tensor map is map:BOX:TYPE[SHAPE]=WHAT or map:BOX:SWIZZLE:TYPE[SHAPE]=WHAT, as in "
+            "map:64x64:128:f16[256,64]=random"
+        )
+    box = tuple(int(extent) for extent in match[1].split("x"))
+    try:
+        return TensorMap(argument(match[3]), box, swizzle=int(match[2] or 0))
+    except ValueError as problem:
         raise ValueError(f"--arg {text}: {problem}") from None
 
 

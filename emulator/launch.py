@@ -19,7 +19,7 @@ from emulator.machine.cluster import MAX_BLOCKS
 from emulator.machine.cluster import coordinates as cluster_order
 from emulator.machine.code import Code
 from emulator.machine.limits import NEVER, Limits, used_by
-from emulator.machine.memory import SHARED_LIMIT, AddressSpace, Buffer
+from emulator.machine.memory import GAP, SHARED_LIMIT, AddressSpace, Buffer
 from emulator.machine.residency import (
     MOST_BLOCKS,
     MULTIPROCESSORS,
@@ -88,7 +88,7 @@ class Launch:
 
     def __init__(
         self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
-        cooperative=False, limits=None, merged=None,
+        cooperative=False, limits=None, merged=None, memory=None,
     ):  # fmt: skip
         self.module, self.code, self.grid, self.block = module, code, grid, block
         self.cluster = self._check_cluster(cluster)
@@ -108,6 +108,10 @@ class Launch:
             self.space.buffers.append(buffer)
             self.space.starts.append(buffer.start)
         self.space.free = module._memory.free
+        for start, held in sorted((memory or {}).items()):
+            self.space.buffers.append(Buffer(f"the allocation at {start:#x}", start, held))
+            self.space.starts.append(start)
+            self.space.free = start + len(held) + GAP
         self.params = self._bind(args)
         parameters = Buffer(
             "the parameters", PARAM_ADDRESS, np.frombuffer(bytearray(self.params), np.uint8)
@@ -184,20 +188,37 @@ class Launch:
             )
         data = bytearray(max((offset + size for _, offset, size, _ in params), default=0))
         mapped: list[tuple[np.ndarray, Buffer]] = []
-        self.arrays: dict[int, Buffer] = {}  # parameter -> the array that was given for it
+        self.arrays: dict[int, list[Buffer]] = {}  # parameter -> the arrays that were given for it
+        self.maps: set[int] = set()  # the parameters that hold tensor maps
         for number, (arg, (name, offset, size, kind)) in enumerate(zip(args, params, strict=True)):
             data[offset : offset + size] = self._argument(number, arg, name, size, kind, mapped)
         return bytes(data)
 
     def _argument(self, number: int, arg, name: str, size: int, kind: str, mapped) -> bytes:
         where = f"argument {number} ({name}, .{kind}{f'[{size}]' if size != WIDTHS[kind] else ''})"
+        if isinstance(arg, tuple):
+            data = self._struct(number, arg, where, mapped)
+            if size == 8 and len(data) > 8:
+                return self._behind_pointer(number, data)
+            if len(data) > size:
+                raise TypeError(f"{where} takes {size} bytes; these members take {len(data)}")
+            return data.ljust(size, b"\0")
         if isinstance(arg, TensorMap):
-            return self._tensor_map(number, arg, size, where, mapped)
+            handle = self._tensor_map(number, arg, where, mapped)
+            if size == 8:
+                return self._behind_pointer(number, handle)
+            if size != boxes.BYTES:
+                raise TypeError(
+                    f"{where} is {size} bytes; a tensor map is {boxes.BYTES}, by value, or a pointer to one; for a struct "
+                    "that holds one pass a tuple of its members"
+                )
+            return handle
         if isinstance(arg, np.ndarray) and arg.ndim == 0 and arg.dtype.names:
             arg = arg[()]
         if isinstance(arg, np.ndarray):
             if size != 8:
-                raise TypeError(f"{where} is {size} bytes, by value; an array is a pointer")
+                which = "; for a tensor map pass a TensorMap of it" if size == boxes.BYTES else ""
+                raise TypeError(f"{where} is {size} bytes, by value; an array is a pointer{which}")
             _check_array(arg, where)
             if not arg.flags.c_contiguous:
                 raise ValueError(
@@ -206,7 +227,7 @@ class Launch:
             if not arg.flags.writeable:
                 raise ValueError(f"{where}: this array is read-only; pass a copy")
             buffer = self._buffer(number, arg, mapped)
-            self.arrays[number] = buffer
+            self.arrays.setdefault(number, []).append(buffer)
             return buffer.start.to_bytes(8, "little")
         if arg is None:
             arg = np.uint64(0)
@@ -214,6 +235,10 @@ class Launch:
             raw = arg.tobytes() if isinstance(arg, np.generic) else bytes(arg)
             if len(raw) != size:
                 raise TypeError(f"{where} takes {size} bytes; {type(arg).__name__} has {len(raw)}")
+            if pointed := size == 8 and self.space.find(int.from_bytes(raw, "little")):
+                self.arrays.setdefault(number, []).append(pointed)
+                if pointed.name.startswith("the allocation"):
+                    pointed.name = f"argument {number}"
             if (isinstance(arg, np.floating) and kind[0] in "us") or (
                 isinstance(arg, np.integer) and kind[0] == "f"
             ):
@@ -233,6 +258,24 @@ class Launch:
             f"{where}: pass a NumPy array, a NumPy scalar or bytes, not {type(arg).__name__}"
         )
 
+    def _struct(self, number: int, members: tuple, where: str, mapped) -> bytes:
+        """A struct's bytes: its members each at a multiple of its own size (a map of 64)."""
+        data = b""
+        for at, member in enumerate(members):
+            if isinstance(member, TensorMap):
+                wide, kind, align = boxes.BYTES, "b8", 64
+            elif isinstance(member, np.ndarray):
+                wide, kind, align = 8, "b64", 8
+            elif isinstance(member, np.generic | bytes):
+                member = member if isinstance(member, bytes) else member.tobytes()
+                wide, kind, align = len(member), "b8", getattr(members[at], "itemsize", 1)
+            else:
+                text = "NumPy arrays and scalars, tensor maps and bytes"
+                raise TypeError(f"{where}, member {at}: {text}, not {type(member).__name__}")
+            data += bytes(-len(data) % align)
+            data += self._argument(number, member, f"member {at}", wide, kind, mapped)
+        return data
+
     def _buffer(self, number: int, array: np.ndarray, mapped) -> Buffer:
         """The buffer of a contiguous array: one for each array, however often it is passed."""
         for known, buffer in mapped:
@@ -244,10 +287,12 @@ class Launch:
         mapped.append((array, buffer))
         return buffer
 
-    def _tensor_map(self, number: int, given: TensorMap, size: int, where: str, mapped) -> bytes:
+    def _behind_pointer(self, number: int, data: bytes) -> bytes:
+        held = np.frombuffer(bytearray(data), np.uint8)
+        return self.space.add(f"what argument {number} points to", held).start.to_bytes(8, "little")
+
+    def _tensor_map(self, number: int, given: TensorMap, where: str, mapped) -> bytes:
         """A tensor map's 128 bytes; its array has an address too, the same as where it is passed itself."""
-        if size != boxes.BYTES:
-            raise TypeError(f"{where} is {size} bytes; a tensor map is {boxes.BYTES}, by value")
         array = given.array
         whole = array
         while isinstance(whole, np.ndarray) and not any(whole is known for known, _ in mapped):
@@ -257,7 +302,10 @@ class Launch:
         start = 0
         if isinstance(whole, np.ndarray) and whole.flags.c_contiguous:
             inside = array.ctypes.data - whole.ctypes.data
-            start = self._buffer(number, whole, mapped).start + inside
+            buffer = self._buffer(number, whole, mapped)
+            self.arrays.setdefault(number, []).append(buffer)
+            self.maps.add(number)
+            start = buffer.start + inside
         try:
             found = boxes.in_launch(given, start, f"argument {number}")
         except (TypeError, ValueError) as problem:
@@ -272,8 +320,13 @@ class Launch:
         size = self._chunk_blocks(len(coordinates))
         show = sys.stderr.isatty() if progress is None else progress
         shown = False
-        for start in range(0, len(coordinates), size):
-            chunk = Chunk(self, self.code, coordinates[start : start + size], start)
+        self.coordinates, self.begun = (
+            coordinates,
+            0,
+        )  # blocks of them that have begun, or that others took over
+        while self.begun < len(coordinates):
+            start, self.begun = self.begun, min(self.begun + size, len(coordinates))
+            chunk = Chunk(self, self.code, coordinates[start : self.begun], start)
             try:
                 with np.errstate(all="ignore"):
                     schedule.run(chunk)
@@ -310,8 +363,9 @@ class Launch:
     def _watch(self, coordinates) -> DeviceMemory | None:
         """The shadow of the buffers that the kernel may write, if it may write any."""
         return watch_device(
-            self.code, self.space, self.arrays, self.report, coordinates, self.block
-        )
+            self.code, self.space, self.arrays, self.maps, self.tensor_maps, self.report,
+            coordinates, self.block,
+        )  # fmt: skip
 
     def _chunk_blocks(self, blocks: int) -> int:
         """How many blocks run together."""
@@ -326,7 +380,20 @@ class Launch:
             )
         size = chunk_blocks(threads, self.shared_bytes, self.code.local_bytes, self.together)
         cluster = math.prod(self.cluster)
+        if any(row.opcode.startswith("clusterlaunchcontrol") for row in self.rows.values()):
+            size, self.together = (
+                min(size, -(-blocks // 3)),
+                False,
+            )  # some have not begun, and may be taken over
         return min(max(size // cluster, 1) * cluster, blocks)
+
+    def cancel_cluster(self) -> np.ndarray | None:
+        """(x, y, z) of the first block of a cluster that has not begun, and will not; None where all have begun."""
+        if self.begun >= len(self.coordinates):
+            return None
+        first = self.coordinates[self.begun]
+        self.begun += math.prod(self.cluster)
+        return first
 
     def _coordinates(self, blocks) -> np.ndarray | Grid:
         if blocks is None:

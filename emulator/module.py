@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -39,13 +40,19 @@ class Module:
             raise TypeError(f"a module is the text of its PTX, not {type(ptx).__name__}")
         self.program = parse(ptx.rstrip("\0"))
         self._codes: dict[str, Code] = {}
+        self._load()
+
+    def _load(self) -> None:
+        """Gives the variables their memory, at the same addresses each time."""
         self._memory = AddressSpace()
         self._variables: dict[str, Buffer] = {}
         for variable in [*self.program.variables.values(), *self._inside_functions()]:
             if variable.space in ("global", "const") and variable.name not in self._variables:
                 data = np.zeros(max(variable.size, 1), np.uint8)
                 data[: len(variable.initial)] = np.frombuffer(variable.initial, np.uint8)
-                self._variables[variable.name] = self._memory.add(variable.name, data)
+                memory = self._memory
+                add = memory.add_constant if variable.space == "const" else memory.add
+                self._variables[variable.name] = add(variable.name, data)
         for variable in self.program.variables.values():
             for offset, width, symbol in variable.pointers:
                 target = self._variables.get(symbol.name)
@@ -54,6 +61,12 @@ class Module:
                     address = (start + symbol.offset).to_bytes(8, "little")[:width]
                     data = self._variables[variable.name].bytes
                     data[offset : offset + width] = np.frombuffer(address, np.uint8)
+
+    def fresh(self) -> Module:
+        """This module with its variables as they were at first. What was parsed and decoded is shared."""
+        found = copy(self)
+        found._load()
+        return found
 
     def _inside_functions(self) -> list[Variable]:
         return [
@@ -75,6 +88,24 @@ class Module:
                 f"no module variable {name!r}; there are {', '.join(self._variables) or 'none'}"
             )
         return self._variables[name].bytes
+
+    def not_set_back(self, entry: str) -> list[str]:
+        """The module variables that this entry updates by atomics, and that do not hold what they began with: what
+        its next launch finds.
+        """
+        code, found = self.entry(entry), set()
+        for index, sources in code.pointers.writes.items():
+            if code.instructions[index].parts[0] in ("atom", "red"):
+                found.update(x for x in code.pointers.of(sources) or () if isinstance(x, str))
+        first = {
+            name: self.program.variables[name].initial
+            for name in found & self.program.variables.keys()
+        }
+        return sorted(
+            n
+            for n, x in first.items()
+            if self.variable(n).tobytes() != x.ljust(self.variable(n).size, b"\0")
+        )
 
     def entry(self, name: str) -> Code:
         """Decodes an entry. Raises Unsupported for an instruction that this machine does not have."""
@@ -112,12 +143,14 @@ class Module:
         max_warp_instructions: int | None = None,
         max_seconds: float | None = None,
         merged: Mapping[int, int] | None = None,
+        memory: Mapping[int, np.ndarray] | None = None,
     ) -> Trace:
         """Runs a kernel to its end.
 
         grid, block: up to three extents, x first. args: one for each parameter; a C-contiguous NumPy
         array is a device buffer, updated in place; a `TensorMap` goes where a parameter of 128 bytes
-        stands for one; a NumPy scalar (or bytes, for a struct) goes by value and must have the
+        stands for one, or for a pointer to one; a tuple goes where a struct does, or a pointer to one (its members: tensor
+        maps, arrays, NumPy scalars, bytes); a NumPy scalar (or bytes, for a struct) goes by value and must have the
         parameter's size; a Python int or float takes the parameter's type.
         shared_bytes: dynamic shared memory. cluster: up to three extents, in blocks; what the kernel
         was compiled for (`.reqnctapercluster`), else one block, where it is left out. blocks: run only
@@ -129,7 +162,8 @@ class Module:
         together, as `grid.sync()` needs; ValueError where a GPU (`machine.residency`) could not hold them.
         max_warp_instructions, max_seconds: LimitExceeded beyond so many, instructions counted once for each
         warp that executes them; None is no limit. merged: {PTX line: bytes} of loads from shared memory that ptxas
-        made one of (`measure.merged_loads`): rows then tell the machine's wavefronts from those of PTX.
+        made one of (`measure.merged_loads`): rows then tell the machine's wavefronts from those of PTX. memory: {address: bytes,
+        flat uint8} of allocations that are there beside the arguments, at 1 << 44 and above; an address in one is a pointer.
 
         Raises ValueError or TypeError for wrong arguments, before anything runs; OutOfBounds,
         Misaligned, Deadlock, BarrierDivergence, LimitExceeded and Trap from the kernel.
@@ -139,4 +173,4 @@ class Module:
         if cluster is not None:
             cluster = triple(cluster, "cluster")
         return Launch(self, code, triple(grid, "grid"), triple(block, "block"), cluster, args, shared_bytes,
-                      count, sanitize, record, cooperative, limits, merged).run(blocks, progress)  # fmt: skip
+                      count, sanitize, record, cooperative, limits, merged, memory).run(blocks, progress)  # fmt: skip

@@ -10,7 +10,7 @@ one after the other; each row at every 128-byte line of *shared* memory; each of
   entirely, else as if all lay inside. A store leaves out what lies outside.
 - A swizzle changes nothing, and no wavefront of shared memory is counted. A prefetch is not seen.
 
-The rules were measured: `tests/data/README.md`, `h200_hopper_accesses.json`. Steps between elements
+The rules were measured: `tests/data/README.md`, `results/accesses/h200_hopper_accesses.json`. Steps between elements
 (`element_strides`) were not; they are taken for the sectors of the rows that they leave.
 """
 

@@ -5,7 +5,7 @@ banks, the largest number of distinct 4-byte words in one bank: its *wavefronts*
 aligned to their own width, so a set of 32 lanes of up to 4 bytes, 16 lanes of 8 bytes or 8 lanes of
 16 bytes meets 32, 16 or 8 banks of its own width, and the same count serves all three. The rules
 below, with those of `sectors` and `packets`, reproduce every access measured on an H100 that
-`tests/data/h100_single_accesses.json` holds (483 of 483):
+`results/accesses/h100_single_accesses.json` holds (483 of 483):
 
 - up to 4 bytes: one set of all active lanes; stores to the same word merge as loads do;
 - 8 bytes: lanes 0-15 and 16-31; 16 bytes: four sets of 8 lanes; costs add up;

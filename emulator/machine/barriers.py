@@ -41,6 +41,13 @@ class BarrierState:
         self.standing[block.index] = lanes if there is None else there | lanes
         self.handlers[block.index] = block.head_step
 
+    def occupied(self) -> np.ndarray:
+        """(B,) bool: the blocks of which somebody has come."""
+        there = self.arrived > 0
+        for mask in self.standing.values():
+            there = there | mask.any(axis=1)
+        return there
+
     def complete(self, chunk: Chunk) -> None:
         """Lets go every block whose barrier has everyone it expects."""
         if not self.standing and not self.arrived.any():
@@ -69,6 +76,9 @@ class BarrierState:
             chunk.passed_barrier(self.number, lanes & for_all[:, None])
         chunk.changes += 1
         if chunk.sanitizer is not None:
+            more = done & (self.expected > 0) & (present > self.expected)
+            ins = next(iter(self.handlers.values())).ins if self.handlers else None
+            chunk.sanitizer.meets(self.number, lanes, done, more, ins)
             chunk.sanitizer.barrier(self.number, lanes, done)
         handlers = {at: self.handlers[at] for at in self.standing}
         going = {at: mask & lanes for at, mask in self.standing.items()}

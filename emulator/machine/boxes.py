@@ -5,8 +5,8 @@ A kernel gets a map as 128 bytes by value. Here they hold a mark and the map's n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -31,6 +31,26 @@ class Mapped:
     elements: np.ndarray
     start: int
     name: str
+    overlaps: dict = field(default_factory=dict, compare=False, repr=False)  # first -> Overlap
+    insides: dict = field(default_factory=dict, compare=False, repr=False)  # see `inside`
+
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """Bytes from a box's first element to each, (n,) int64."""
+        steps = (range(0, n * s, s) for n, s in zip(self.map.tile, self.steps, strict=True))
+        return sum(np.ix_(*(np.array(step, np.int64) for step in steps))).reshape(-1)
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """Bytes from one element of a box to the next along each dimension."""
+        pairs = zip(self.map.strides, self.map.element_strides, strict=True)
+        return tuple(stride * step for stride, step in pairs)
+
+    def overlap(self, first: tuple[int, ...]) -> Overlap:
+        """first: the array index of the box's first element, slowest dimension first; may be outside."""
+        if first not in self.overlaps:
+            self.overlaps[first] = overlap(self.map, first)
+        return self.overlaps[first]
 
     @property
     def rank(self) -> int:
@@ -66,10 +86,11 @@ class Overlap:
 
     inside: tuple[slice, ...] | None
     of_tile: tuple[slice, ...] | None
+    whole: bool = False
 
 
 def overlap(one: TensorMap, first: tuple[int, ...]) -> Overlap:
-    """first: the array index of the box's first element, slowest dimension first; may be outside."""
+    """See `Mapped.overlap`."""
     inside, of_tile = [], []
     for at, extent, count, step in zip(
         first, one.shape, one.tile, one.element_strides, strict=True
@@ -80,7 +101,9 @@ def overlap(one: TensorMap, first: tuple[int, ...]) -> Overlap:
             return Overlap(None, None)
         inside.append(slice(at + skip * step, at + (last - 1) * step + 1, step))
         of_tile.append(slice(skip, last))
-    return Overlap(tuple(inside), tuple(of_tile))
+    return Overlap(
+        tuple(inside), tuple(of_tile), tuple(of_tile) == tuple(slice(0, n) for n in one.tile)
+    )
 
 
 def gather(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray:
@@ -88,7 +111,7 @@ def gather(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray:
     one = mapped.map
     dtype = mapped.elements.dtype
     tile = np.full(one.tile, _NAN[one.format] if one.fill == "nan" else 0, dtype)
-    part = overlap(one, first)
+    part = mapped.overlap(first)
     if part.inside is not None:
         tile[part.of_tile] = mapped.elements[part.inside]
         if one.format == "tf32":  # to nearest; that ties go away from zero is assumed, not measured
@@ -96,9 +119,35 @@ def gather(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray:
     return tile.reshape(-1).view(np.uint8)
 
 
+def inside(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray | slice:
+    """Which 16-byte chunks of a box, in its own order, hold elements that are inside the array."""
+    one, part = mapped.map, mapped.overlap(first)
+    if part.whole:
+        return slice(None)
+    key = part.of_tile and tuple((span.start, span.stop) for span in part.of_tile)
+    if key not in mapped.insides:
+        tile = np.zeros(one.tile, bool)
+        if part.of_tile is not None:
+            tile[part.of_tile] = True
+        octets = np.repeat(tile.reshape(-1), one.itemsize)
+        mapped.insides[key] = octets.reshape(-1, CHUNK).any(axis=1)
+    return mapped.insides[key]
+
+
+def places(mapped: Mapped, first: tuple[int, ...]) -> np.ndarray:
+    """Addresses, (n,) int64, of the elements of a box that are inside the array."""
+    part = mapped.overlap(first)
+    if part.inside is None:
+        return np.zeros(0, np.int64)
+    start = mapped.start + sum(i * n for i, n in zip(first, mapped.map.strides, strict=True))
+    if part.whole:
+        return mapped.whole + start
+    return mapped.whole.reshape(mapped.map.tile)[part.of_tile].reshape(-1) + start
+
+
 def scatter(mapped: Mapped, first: tuple[int, ...], data: np.ndarray, combine=None) -> None:
     """Writes a box's bytes where they are inside the array; `combine(old, new)` for a reduction."""
-    part = overlap(mapped.map, first)
+    part = mapped.overlap(first)
     if part.inside is None:
         return
     tile = data.view(mapped.elements.dtype).reshape(mapped.map.tile)[part.of_tile]
@@ -121,7 +170,7 @@ def rows_of(mapped: Mapped, first: tuple[int, ...], shared: int) -> Rows:
         min(max(0, -first[-1]) * size, width),
         max(0, min(width, (one.shape[-1] - first[-1]) * size)),
         one.tile[:-1],
-        tuple(stride * step for stride, step in zip(one.strides, steps, strict=True))[:-1],
+        mapped.steps[:-1],
         tuple(
             (max(0, -(at // step)) if at < 0 else 0, max(0, min(count, -(-(extent - at) // step))))
             for at, extent, count, step in outer

@@ -135,7 +135,7 @@ class MBarrier:
         self._turn(blocks & (phases > 0), phases)
         self.store(blocks)
 
-    def arrive(self, lanes: np.ndarray, count) -> np.ndarray:
+    def arrive(self, lanes: np.ndarray, count, ins=None) -> np.ndarray:
         """Lanes, (B, T) bool, arrive with `count` each. Returns each lane's token, (B, T) uint64."""
         m = self.m
         blocks = lanes.any(axis=1)
@@ -157,10 +157,13 @@ class MBarrier:
         phases = np.where(waiting | (left > 0), 0, -left // expected + 1)
         self.pending = np.where(blocks, left + phases * self.expected, self.pending)
         self._turn(blocks & (phases > 0), phases)
-        if (
-            m.sanitizer is not None and (passed > 0).any()
-        ):  # these belong to the phase that now runs
-            m.sanitizer.release(keys(self.offset)[0], warps_of(m, lanes & (passed > 0)))
+        if m.sanitizer is not None and (passed > 0).any():
+            # these belong to the phase that now runs
+            surplus = lanes & (passed > 0)
+            m.sanitizer.release(keys(self.offset)[0], warps_of(m, surplus))
+            surplus &= (lanes & (passed == 0)).any(axis=1)[:, None]
+            if ins is not None and surplus.any():
+                m.sanitizer.surplus(self.offset, surplus, self.expected.max(), ins)
         self.store(blocks)
         return token
 

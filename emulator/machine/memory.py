@@ -18,6 +18,8 @@ from emulator.machine.values import Affine, Pattern, signed
 
 FIRST_ADDRESS = 0x7_0000_0000
 GAP = 1 << 32
+FIRST_CONSTANT = 0x5000_0000  # constants have addresses that 32 bits hold, behind the parameters'
+CONSTANT_GAP = 1 << 16
 SHARED_WINDOW = 1 << 56
 LOCAL_WINDOW = 1 << 57
 WINDOW_BYTES = 1 << 32
@@ -63,7 +65,7 @@ class AddressSpace:
     def __init__(self):
         self.buffers: list[Buffer] = []
         self.starts: list[int] = []
-        self.free = FIRST_ADDRESS
+        self.free, self.free_constant = FIRST_ADDRESS, FIRST_CONSTANT
 
     def add(self, name: str, data: np.ndarray) -> Buffer:
         """Maps a flat uint8 array; its address is a multiple of 256."""
@@ -71,6 +73,15 @@ class AddressSpace:
         self.free += (len(data) + 255) // 256 * 256 + GAP
         self.buffers.append(buffer)
         self.starts.append(buffer.start)
+        return buffer
+
+    def add_constant(self, name: str, data: np.ndarray) -> Buffer:
+        """Maps a constant variable."""
+        buffer = Buffer(name, self.free_constant, data)
+        self.free_constant += (len(data) + 255) // 256 * 256 + CONSTANT_GAP
+        at = bisect_right(self.starts, buffer.start)
+        self.buffers.insert(at, buffer)
+        self.starts.insert(at, buffer.start)
         return buffer
 
     def find(self, address: int) -> Buffer | None:

@@ -103,13 +103,14 @@ def find(decoded: list[list[tuple]], names, blocks) -> Pointers:
             if root in ("ld", "atom", "red"):
                 target = ins.operands[root != "red"]
                 (loads if root == "ld" else updated).append((ins.index, target))
-            addresses = [x for x in ins.operands if isinstance(x, Address)]
-            for position, address in enumerate(addresses):
+            for position, address in enumerate(_maybe_global(ins)):
+                if address is None:
+                    continue
                 found = _pointed(address, names, held, symbol)
                 if found == WINDOW:
                     continue
                 for kind, table in (("reads", reads), ("writes", writes)):
-                    if _does(ins, position, len(addresses), kind):
+                    if _does(ins, position, kind):
                         table[ins.index] = table.get(ins.index, 0) | found
     guesses = _guesses(decoded, loads, updated) if updated else frozenset()
     waits = any(_in_loop(blocks, at) for at in strong)
@@ -153,7 +154,22 @@ def _guesses(decoded, loads, updated) -> frozenset[int]:
     return frozenset(index for index, address in loads if place(address) in targets)
 
 
-def _does(ins: Instruction, position: int, addresses: int, kind: str) -> bool:
+def _maybe_global(ins: Instruction) -> list[Address | None]:
+    """Its addresses, without those that its words say are elsewhere: a copy names its target's space, then its source's."""
+    addresses = [x for x in ins.operands if isinstance(x, Address)]
+    if ins.parts[0] != "cp":
+        return addresses
+    if "prefetch" in ins.parts:
+        return []
+    spaces = [part.split("::")[0] for part in ins.parts if part.split("::")[0] in _SPACES]
+    spaces += ["shared"] * (len(addresses) - len(spaces))  # what counts a copy's bytes
+    return [
+        address if space == "global" else None
+        for address, space in zip(addresses, spaces, strict=False)
+    ]
+
+
+def _does(ins: Instruction, position: int, kind: str) -> bool:
     """Whether an instruction "reads" or "writes" at its address operand of this position."""
     root = ins.parts[0]
     if root == "cp":  # a copy: to the first, from the second

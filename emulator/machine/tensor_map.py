@@ -9,6 +9,7 @@ what breaks one is a ValueError when the map is made. This file needs NumPy and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -90,7 +91,7 @@ class TensorMap:
             raise ValueError(f"tensor map: an array (NumPy, CuPy) is needed, not {kind}")
         return found
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype:
         """What the array's elements are stored as."""
         return np.dtype(self.interface["typestr"])
@@ -112,17 +113,17 @@ class TensorMap:
             whole = whole.base
         return self.address - whole.__array_interface__["data"][0]
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Extents in elements, slowest dimension first."""
         return tuple(self.interface["shape"])
 
-    @property
+    @cached_property
     def itemsize(self) -> int:
         """Bytes of an element."""
         return FORMATS[self.format]
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """Distance in bytes from one element to the next, slowest dimension first."""
         if isinstance(
@@ -137,13 +138,13 @@ class TensorMap:
             strides.append(strides[-1] * extent)
         return tuple(reversed(strides))
 
-    @property
+    @cached_property
     def tile(self) -> tuple[int, ...]:
         """Elements that a box holds along each dimension: fewer than `box` where strides skip some."""
         pairs = zip(self.box, self.element_strides, strict=True)
         return tuple(-(-extent // step) for extent, step in pairs)
 
-    @property
+    @cached_property
     def box_bytes(self) -> int:
         """Bytes that one copy brings, those outside of the array included."""
         return int(np.prod(self.tile)) * self.itemsize

@@ -1,6 +1,6 @@
 """Tensor memory, and what works on it beside the threads (PTX ISA 9.7.16).
 
-A `tcgen05.mma` or `.cp` is done when somebody waits for an mbarrier at which a later `tcgen05.commit` of
+A `tcgen05.mma`, `.cp` or `.shift` is done when somebody waits for an mbarrier at which a later `tcgen05.commit` of
 the same thread arrives, and could not go on without it: then it reads its operands, and writes, as late as the
 program allows. Operations of one thread are done in order. Each block has all 512 columns to itself.
 """
@@ -19,7 +19,7 @@ from emulator.numbers.tcgen05 import COLUMNS, LANES
 from emulator.sanitizer.tensor_memory import TensorShadow
 from emulator.text.program import Instruction, Reg
 
-_GARBAGE = 0x7FFFDEAD  # what nobody has written reads as: a NaN
+UNWRITTEN = 0x7FFFDEAD  # what nobody has written reads as: a NaN
 LEAST = 32  # columns of an allocation
 
 
@@ -57,7 +57,7 @@ class TensorMemory:
 
     def __init__(self, m):
         self.m = m
-        self.cells = np.full((m.B, LANES, COLUMNS), _GARBAGE, np.uint32)
+        self.cells = np.full((m.B, LANES, COLUMNS), UNWRITTEN, np.uint32)
         self.held: list[list[Held]] = [[] for _ in range(m.B)]
         self.allocated = np.zeros((m.B, COLUMNS), bool)
         self.ever = np.zeros((m.B, COLUMNS), bool)

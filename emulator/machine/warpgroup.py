@@ -126,7 +126,9 @@ class Flight:
             if value.shape == (1, 1):
                 found[i] = value[0, 0]
             else:
-                found[i] = np.broadcast_to(value, (m.B, m.T)).reshape(m.W, 32)[warps]
+                if value.shape != (m.B, m.T):
+                    value = np.broadcast_to(value, (m.B, m.T))
+                found[i] = value.reshape(m.W, 32)[warps]
         return product.details["unpack"](found)
 
     def _put(self, product: Product, state) -> None:
@@ -138,7 +140,9 @@ class Flight:
                 fresh = np.empty((m.W, 32), np.uint32)
             else:
                 old = raw(m.regs[slot], np.dtype(np.uint32))
-                fresh = np.array(np.broadcast_to(old, (m.B, m.T))).reshape(m.W, 32)
+                fresh = np.empty((m.B, m.T), np.uint32)
+                fresh[...] = old
+                fresh = fresh.reshape(m.W, 32)
             fresh[warps] = words_[i].reshape(-1, 32)
             m.regs[slot] = fresh.reshape(m.B, m.T)
 

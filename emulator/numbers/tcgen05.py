@@ -312,7 +312,11 @@ def fragment(shape: str, times: int, split: int = 0) -> tuple[np.ndarray, np.nda
 
 # shape of a tcgen05.cp -> (rows, chunks of 16 bytes in each, the lanes that each row goes to)
 def copy_lanes(shape: str, how: str) -> tuple[int, int, np.ndarray]:
-    """(rows, chunks per row, lanes (copies, rows)) of tcgen05.cp (PTX ISA 9.7.16.2.3, 9.7.16.8)."""
+    """(rows, chunks per row, lanes (copies, rows)) of tcgen05.cp (PTX ISA 9.7.16.2.3, 9.7.16.8).
+
+    The four rows of 4x256b go to one lane of each quarter: Apache TVM's documentation of TIRx's tcgen05.cp says lanes
+    0, 32, 64 and 96 from its origin, and CUTLASS's copy_traits_sm100.hpp has them as rows 0, 32, 64 and 96 of A.
+    """
     rows, bits = (int(x) for x in shape[:-1].split("x"))
     r = np.arange(rows)
     if how == "warpx4":
@@ -322,5 +326,5 @@ def copy_lanes(shape: str, how: str) -> tuple[int, int, np.ndarray]:
     elif how == "warpx2::01_23":
         lanes = r // 32 * 64 + r % 32 + 32 * np.arange(2)[:, None]
     else:
-        lanes = r[None]
+        lanes = r[None] * (LANES // 4 if rows == 4 else 1)
     return rows, bits // 128, lanes

@@ -56,12 +56,18 @@ class Barrier:
             here = lanes & (numbers == value)
             state = m.barriers.setdefault(value, BarrierState(value, m))
             rows = here.any(axis=1)
-            state.expected[rows] = np.where(here, counts, 0).max(axis=1)[rows]
+            expected = np.where(here, counts, 0).max(axis=1)
+            if m.sanitizer is not None:
+                other = rows & state.occupied() & (state.expected % m.T != expected % m.T)
+                if other.any():
+                    m.sanitizer.counted_otherwise(value, other, here, self.ins)
+            state.expected[rows] = expected[rows]
             if self.kind == "arrive":
                 state.arrived += here.reshape(m.B, -1, 32).any(axis=2).sum(axis=1) * 32
                 m.runs[block.index][0] += m.warps_of(here)
                 m.runs[block.index][1] += int(np.count_nonzero(here))
                 if m.sanitizer is not None:
+                    m.sanitizer.arrives(value, here, self.ins)
                     m.sanitizer.barrier_arrive(value, here)
             else:
                 state.wait(block, here)

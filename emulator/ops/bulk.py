@@ -16,10 +16,12 @@ from emulator.numbers.reductions import of_format, reduction
 from emulator.ops.bulk_loads import CHUNK, Load, loads
 from emulator.ops.bulk_operands import (
     Issuers,
+    by_rows,
     check_dimensions,
     check_first,
     check_inside,
     coordinates_of,
+    corners,
     global_bytes,
     in_shared,
     map_at,
@@ -124,12 +126,17 @@ def _load(ins, bind):
 def _boxes(m, rows: Issuers, map_of, coordinates, offset, kind: str, ins) -> list:
     first = coordinates(m, rows)
     found = []
-    for i, mapped in enumerate(maps_of(m, rows, rows.of(map_of(m)), first.shape[1], ins)):
-        at = tuple(first[i].tolist())
-        check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), True)
-        data = boxes.gather(mapped, at)
-        _count(m, ins, boxes.rows_of(mapped, at, int(offset[i])), kind)
-        found.append((data, mapped.map.swizzle))
+    rank = 2 if by_rows(ins) else first.shape[1]
+    for i, mapped in enumerate(maps_of(m, rows, rows.of(map_of(m)), rank, ins)):
+        place, data = (int(rows.block[i]), int(rows.thread[i])), []
+        for at in corners(m, ins, mapped, tuple(first[i].tolist()), *place):
+            check_first(m, mapped, at, ins, *place, True)
+            _count(m, ins, boxes.rows_of(mapped, at, int(offset[i]) + sum(map(len, data))), kind)
+            data.append(boxes.gather(mapped, at))
+            if _watched(m, ins):
+                m.device.bulk.read(ins, *place, boxes.places(mapped, at), mapped.map.itemsize)
+        whole = np.concatenate(data) if len(data) > 1 else data[0]
+        found.append((whole, mapped.map.swizzle))
     return found
 
 
@@ -154,8 +161,16 @@ def _runs(m, rows: Issuers, from_of, size_of, source: str, to, kind: str, ins) -
     for i, count in enumerate(size.tolist()):
         at = int(address[i])
         found.append((global_bytes(m, rows, i, at, count, ins, "a bulk copy reads").copy(), None))
+        if _watched(m, ins):
+            place = int(rows.block[i]), int(rows.thread[i])
+            m.device.bulk.read(ins, *place, np.arange(at, at + count, 4), 4)
         _count(m, ins, _one_row(int(to[i]), at, count), kind)
     return found
+
+
+def _watched(m, ins) -> bool:
+    """Whether somebody looks at what this copy does to global memory."""
+    return m.device is not None and ins.index in m.device.watched
 
 
 def _reached(m, rows: Issuers, i: int, ranks: int, ins) -> list[int]:
@@ -179,7 +194,7 @@ def _issue(m, ins, rows, members, offset, barrier, whose, size: int, swizzle, co
     if m.sanitizer is not None:
         ticket = m.sanitizer.bulk_issue(
             ins, block, whole, rows.block[row], rows.thread[row], barrier[row], swizzle,
-            reduces=combine is not None,
+            reduces=combine is not None, whose=whose,
         )  # fmt: skip
     left = np.ones(len(row), bool)
     load = Load(ins, block, barrier[row], whole, data, size, left, ticket, combine, whose)
@@ -214,18 +229,23 @@ def _store(ins, bind):
         offset, owner = in_shared(m, rows, source, ins, "the source", 128 if tensor else 16)
         if tensor:
             first = coordinates(m, rows)
-            maps = maps_of(m, rows, rows.of(map_of(m)), first.shape[1], ins)
+            rank = 2 if by_rows(ins) else first.shape[1]
+            maps = maps_of(m, rows, rows.of(map_of(m)), rank, ins)
         else:
             size, address = sizes_of(m, rows, size_of, ins), rows.of(to_of(m))
             masks = rows.of(bytes_of(m)) if bytes_of else None
         for i in range(len(rows)):
             if tensor:
-                mapped, at = maps[i], tuple(first[i].tolist())
-                count, swizzle = mapped.map.box_bytes, mapped.map.swizzle
+                mapped, place = maps[i], (int(rows.block[i]), int(rows.thread[i]))
+                at = corners(m, ins, mapped, tuple(first[i].tolist()), *place)
+                one, swizzle = mapped.map.box_bytes, mapped.map.swizzle
+                count = one * len(at)
                 how = of_tensor(m, mapped.map.format, ins) if of_tensor else None
-                check_first(m, mapped, at, ins, int(rows.block[i]), int(rows.thread[i]), False)
+                for number, corner in enumerate(at):
+                    check_first(m, mapped, corner, ins, *place, False)
+                    shared = int(offset[i]) + one * number
+                    _count(m, ins, boxes.rows_of(mapped, corner, shared), "store")
                 write = _box_writer(mapped, at, how)
-                _count(m, ins, boxes.rows_of(mapped, at, int(offset[i])), "store")
             else:
                 count, swizzle, at = int(size[i]), 0, int(address[i])
                 view = global_bytes(m, rows, i, at, count, ins, "a bulk copy writes")
@@ -235,17 +255,40 @@ def _store(ins, bind):
             block, thread = int(rows.block[i]), int(rows.thread[i])
             chunks = boxes.chunks(int(offset[i]), count, swizzle)
             whole = chunks + (int(owner[i]) * m.shared.stride >> 4)
+            seen = _seen(mapped, at, whole) if tensor else whole
             ticket = 0
-            if m.sanitizer is not None and count:
-                ticket = m.sanitizer.bulk_read(ins, int(owner[i]), block, thread, whole, swizzle)
-            group = int(found.commits[block, thread])
-            found.pending.append(Store(ins, block, thread, group, whole, write, ticket))
+            if m.sanitizer is not None and len(seen):
+                ticket = m.sanitizer.bulk_read(ins, int(owner[i]), block, thread, seen, swizzle)
+            group, going = int(found.commits[block, thread]), 0
+            if _watched(m, ins):
+                places = (
+                    np.concatenate([boxes.places(mapped, corner) for corner in at])
+                    if tensor
+                    else np.arange(at, at + count, 4)
+                )
+                element = mapped.map.itemsize if tensor else 4
+                adds = combine is not None
+                going = m.device.bulk.write(ins, block, thread, places, element, adds)
+            found.pending.append(
+                Store(ins, block, thread, group, whole, seen, write, ticket, going)
+            )
 
     return step
 
 
-def _box_writer(mapped: Mapped, at: tuple[int, ...], combine):
-    return lambda data: boxes.scatter(mapped, at, data, combine)
+def _seen(mapped: Mapped, at: list[tuple[int, ...]], whole: np.ndarray) -> np.ndarray:
+    """Of a store's chunks (n,), those that reach the array."""
+    parts = zip(at, whole.reshape(len(at), -1), strict=True)
+    found = [part[boxes.inside(mapped, corner)] for corner, part in parts]
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _box_writer(mapped: Mapped, at: list[tuple[int, ...]], combine):
+    def write(data):
+        for corner, part in zip(at, data.reshape(len(at), -1), strict=True):
+            boxes.scatter(mapped, corner, part, combine)
+
+    return write
 
 
 def _run_writer(view: np.ndarray, combine, byte_mask: int | None):
@@ -340,6 +383,12 @@ OPCODES = {
             _load, (3, 4, 5), types="-", spread="none"
         ),
         f"async! bulk! {_TENSOR} {_OUT}": Row(_store, (2, 3), types="-", spread="none"),
+        f"async! bulk! tensor! 2d! tile::gather4! {_INTO_SHARED} {_OF_PAIR}": Row(
+            _load, (3, 4, 5), types="-", spread="none"
+        ),
+        f"async! bulk! tensor! 2d! tile::scatter4! {_OUT}": Row(
+            _store, (2, 3), types="-", spread="none"
+        ),
         f"async! bulk! prefetch! {_TENSOR} L2! global! L2::cache_hint": Row(
             _prefetch, (1, 2), types="-", spread="none"
         ),

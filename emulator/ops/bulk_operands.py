@@ -41,10 +41,31 @@ def coordinates_of(operand, bind):
 
 
 def check_dimensions(ins, bind, operand) -> None:
+    if by_rows(ins):
+        if "2d" not in ins or not operand.further or len(operand.further[0].items) != 5:
+            raise bind.error("a column and four rows, of a tensor of two dimensions")
+        return
     said = next((int(p[0]) for p in ins.parts if len(p) == 2 and p[1] == "d" and p[0].isdigit()), 0)
     given = len(operand.further[0].items) if operand.further else 0
     if not 1 <= said <= 5 or said != given:
         raise bind.error(f"a copy of {said} dimensions with {given} coordinates")
+
+
+def by_rows(ins) -> bool:
+    """Whether a tensor copy moves four rows that it names one by one."""
+    return "tile::gather4" in ins or "tile::scatter4" in ins
+
+
+def corners(
+    m, ins, mapped: Mapped, first: tuple[int, ...], block: int, thread: int
+) -> list[tuple[int, ...]]:
+    """Where the boxes of a copy begin: one, or four rows whose numbers stand in `first` backwards, before the column."""
+    if not by_rows(ins):
+        return [first]
+    if mapped.map.tile[0] != 1:
+        text = f"{ins.opcode} by a tensor map whose boxes have {mapped.map.tile[0]} rows; it takes boxes of one"
+        m.fail(ExecutionError, text, ins, block, thread)
+    return [(row, first[-1]) for row in first[-2::-1]]
 
 
 def plain_address(operand, bind):

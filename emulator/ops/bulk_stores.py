@@ -19,7 +19,8 @@ class Store:
     """One bulk copy of one thread, which has committed `group` groups before.
 
     block: in the chunk. chunks: where its 16-byte pieces are, in 16 bytes from the start of all shared
-    memory. write: puts the bytes, (n,) uint8, where they belong. data: None until it was read.
+    memory; seen: those of which something is inside the array. write: puts the bytes, (n,) uint8, where they
+    belong. going: what watches global memory calls it. data: None until it was read.
     """
 
     ins: object
@@ -27,8 +28,10 @@ class Store:
     thread: int
     group: int
     chunks: np.ndarray
+    seen: np.ndarray
     write: Callable[[np.ndarray], None]
     ticket: int = 0
+    going: int = 0
     data: np.ndarray | None = None
 
 
@@ -57,14 +60,16 @@ class Stores:
                 rest.append(store)
             else:
                 store.write(store.data)
+                if store.going:
+                    m.device.bulk.written(store.going)
         self.pending = rest
 
     def read(self, m, store: Store, waited: bool) -> None:
         if store.data is None:
             view = m.shared.buffer.view(np.dtype(np.complex128))
             store.data = view[store.chunks].view(np.uint8)
-            if m.sanitizer is not None and waited:
-                m.sanitizer.bulk_read_done(store.ticket, store.block, store.thread, store.chunks)
+            if m.sanitizer is not None and waited and store.ticket:
+                m.sanitizer.bulk_read_done(store.ticket, store.block, store.thread, store.seen)
 
 
 def stores(m) -> Stores:

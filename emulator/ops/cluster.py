@@ -71,8 +71,7 @@ def clears_peer_bit(mask: int) -> bool:
     ptxas's front end also clears with it low bits that it knows to be 0.
     """
     cleared = ~mask & 0xFFFFFFFF
-    low = cleared ^ PEER_BIT
-    return bool(cleared & PEER_BIT) and low < 1 << 10 and low & (low + 1) == 0
+    return bool(cleared & PEER_BIT) and cleared ^ PEER_BIT < 1 << 10
 
 
 def leader_address(ins, bind, plain, mask_bits: int):
@@ -277,12 +276,16 @@ def _init_fence(ins, bind):
 
 
 def _proxy_fence(ins, bind):
-    """fence.proxy.async, of shared memory or of all: global memory is not watched."""
+    """fence.proxy.async, of shared memory, of global memory or of all."""
+    of_global = {"global", "async::global"} & set(ins.parts)
+    of_shared = any(part.split("::")[-2:-1] == ["shared"] for part in ins.parts)
 
     def step(m, mask):
         m.count_wavefronts(ins, mask, 2)
-        if m.sanitizer is not None and not {"global", "async::global"} & set(ins.parts):
+        if m.sanitizer is not None and not of_global:
             m.sanitizer.proxy_fence(m.lanes_of(mask))
+        if m.device is not None and not of_shared:
+            m.device.proxy_fence(mask)
 
     return step
 

@@ -74,7 +74,7 @@ def load_matrices(m, ins, space, address, mask, count: int, turned: bool) -> np.
 
 
 def _matrices(ins, bind) -> int:
-    if "m8n8" not in ins or ins.parts[-1] != "b16":
+    if "m8n8" not in ins or "b16" not in ins:
         raise bind.unsupported("8x8 matrices of 16-bit elements only")
     return next((n for name, n in _COUNTS.items() if name in ins), 1)
 

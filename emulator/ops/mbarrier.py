@@ -50,6 +50,8 @@ def _inval(ins, bind):
         for name in named(m, ins, space, get(m), mask):
             barrier = MBarrier(m, name.offset)
             barrier.word[barrier.index[name.lanes.any(axis=1)]] = 0
+            if m.sanitizer is not None:
+                m.sanitizer.mbarrier_inval(name.offset, name.lanes)
 
     return step
 
@@ -77,6 +79,8 @@ def _arrive(ins, bind):
             barrier = MBarrier(m, name.offset)
             total = name.sum(m, 1 if expects else value)
             barrier.check_blocks(total > 0, ins, name.lanes)
+            if m.sanitizer is not None:
+                m.sanitizer.mbarrier_used(name.offset, name.lanes, name.owners, ins)
             barrier.check_room(total, ins, name.lanes)
             if expects:
                 barrier.expect(name.sum(m, value))
@@ -88,7 +92,7 @@ def _arrive(ins, bind):
                 barrier.expected = barrier.expected - total
             count = 1 if expects else value
             if name.owners is None:
-                tokens = np.where(name.lanes, barrier.arrive(name.lanes, count), tokens)
+                tokens = np.where(name.lanes, barrier.arrive(name.lanes, count, ins), tokens)
                 continue
             if put is not None:
                 text = "an arrival at another block's mbarrier returns no token: write _ for it"
@@ -103,6 +107,7 @@ def _arrive(ins, bind):
             barrier.arrive_from_afar(total)
             if late.any():  # these belong to the phase that now runs
                 m.sanitizer.release_afar(now, late, name.owners, ins)
+                m.sanitizer.surplus(name.offset, late, barrier.expected.max(), ins)
         if put is not None:
             put(m, tokens, mask)
 
@@ -119,6 +124,8 @@ def _expect_tx(ins, bind):
             barrier = MBarrier(m, name.offset)
             blocks = name.sum(m, 1) > 0
             barrier.check_blocks(blocks, ins, name.lanes)
+            if m.sanitizer is not None:
+                m.sanitizer.mbarrier_used(name.offset, name.lanes, name.owners, ins)
             (barrier.expect if expects else barrier.bring)(name.sum(m, value))
             barrier.check_tx(ins, name.lanes)
             if not expects:
@@ -157,7 +164,14 @@ def _wait(ins, bind):
             offset, lanes = name.offset, name.lanes
             barrier = MBarrier(m, offset)
             barrier.check(lanes, ins)
+            if m.sanitizer is not None:
+                m.sanitizer.mbarrier_used(offset, lanes, None, ins)
             passed = lanes & (barrier.phase[:, None] != wanted)
+            if ins.index in m.code.unchecked:  # then nothing lands, and nobody learns anything
+                holds |= passed
+                if m.sanitizer is not None:
+                    m.sanitizer.unchecked_wait(offset, lanes, ins)
+                continue
             if m.sanitizer is not None and passed.any():
                 m.sanitizer.passed_at_once(offset, passed, ins)
             late = lanes & ~passed

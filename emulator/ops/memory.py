@@ -155,11 +155,14 @@ _RESTRICTED = "sync_restrict::shared::cta|sync_restrict::shared::cluster"
 
 def _fence(ins, bind):
     """A fence: what was done before it is done for all of the GPU, unless its scope is narrower."""
-    narrow = "cta" in ins or "cluster" in ins
+    block_only = "cta" in ins
+    narrow = block_only or "cluster" in ins
 
     def step(m, mask):
         if m.device is not None and not narrow:
             m.device.fence(mask)
+        if m.sanitizer is not None and not block_only:
+            m.sanitizer.wide_fence(m.lanes_of(mask))
 
     return step
 

@@ -15,6 +15,7 @@ from emulator.ops import (
     copies,
     floating,
     integer,
+    launch_control,
     matrices,
     mbarrier,
     memory,
@@ -92,7 +93,7 @@ FAMILIES = (
     Family(
         "tensor memory",
         merged(tcgen05.OPCODES, tcgen05_mma.OPCODES),
-        "of sm_100: alloc, dealloc, relinquish_alloc_permit; ld, st, wait, fence, commit (multicast too); cp; dense mma "
+        "of sm_100: alloc, dealloc, relinquish_alloc_permit; ld, st, wait, fence, commit (multicast too); cp, shift; dense mma "
         "of every kind, block-scaled ones too, A in shared or tensor memory, one block or a pair",
     ),
     Family(
@@ -103,8 +104,8 @@ FAMILIES = (
     ),
     Family(
         "clusters",
-        cluster.OPCODES,
-        "ld, st, atom and red too; barrier.cluster, st.async, red.async",
+        merged(cluster.OPCODES, launch_control.OPCODES),
+        "ld, st, atom and red too; barrier.cluster, st.async, red.async; clusters taken over (sm_100)",
     ),
     Family(
         "control",

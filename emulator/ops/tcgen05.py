@@ -11,7 +11,9 @@ import numpy as np
 from emulator.errors import ExecutionError
 from emulator.machine.access import deliver, resolve, space_of
 from emulator.machine.mbarriers import MBarrier
+from emulator.machine.memory import SHARED_WINDOW
 from emulator.machine.tensor_memory import Load, loading, tensor_memory
+from emulator.machine.values import Affine, Pattern
 from emulator.numbers.tcgen05 import LANES, MOVES, fragment
 from emulator.ops.bulk_operands import Issuers, in_shared
 from emulator.ops.matrices import items, meet, together
@@ -58,12 +60,16 @@ def _alloc(ins, bind):
             block, warp = divmod(flat, m.T // 32)
             found[block, 32 * warp] = memory.allocate(ins, block, warp, count)
             first[block, 32 * warp] = True
-        for shared, where, lanes, name in resolve(m, space, to(m), first):
+        # ThunderKittens gives a generic address, whose lower half is one of shared memory on a GPU
+        where = m.addresses(to(m))
+        where = np.where(where >= SHARED_WINDOW, where - SHARED_WINDOW, where)
+        at = Affine(Pattern(where, int(where.min()), int(where.max())))
+        for shared, where, lanes, name in resolve(m, space, at, first):
             if name != "shared":
                 m.fail(ExecutionError, "tcgen05.alloc writes its address to shared memory", ins)
+            deliver(m, shared, where, lanes, np.dtype(np.uint32), [found], ins)
             if m.sanitizer is not None:
                 m.sanitizer.write(where, lanes, 4, ins)
-            deliver(m, shared, where, lanes, np.dtype(np.uint32), [found], ins)
 
     return step
 
@@ -133,6 +139,12 @@ def _places(m, ins, warps, at, shape: str, lanes, columns, packed: bool):
     lane, column = at >> 16 & (LANES - 1), at & 0xFFFF
     quarter = warp % 4 * 32
     over = MOVES[shape][2]
+    # DeepGEMM's epilogues name lane 0 in every warp, and are right on a B200: a warp gets its own lanes
+    first = (lane < 32) & (quarter > 0)
+    lane = np.where(first, lane + quarter, lane)
+    for i in np.flatnonzero(first).tolist() if memory.shadow is not None else ():
+        own = f"{int(quarter[i])} to {int(quarter[i]) + 31}"
+        memory.shadow.tell("foreign-lanes", ins, None, int(block[i]), int(warp[i]) * 32, own)
     bad = (lane < quarter) | (lane + over > quarter + 32) | (lane % 16 != 0)
     if bad.any():
         i = int(bad.argmax())

@@ -1,4 +1,4 @@
-"""tcgen05.mma and tcgen05.cp: what a tensor core does on its own (PTX ISA 9.7.16.8, 9.7.16.10).
+"""tcgen05.mma, .cp and .shift: what a tensor core does on its own (PTX ISA 9.7.16.8 to 9.7.16.10).
 
 One thread issues them for its block or, with cta_group::2, for a pair of blocks: each holds its half of A's rows, of
 B's columns, and of D. When they are done: `machine.tensor_memory`.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.errors import ExecutionError, OutOfBounds
-from emulator.machine.tensor_memory import Operation, tensor_memory
+from emulator.machine.tensor_memory import UNWRITTEN, Operation, tensor_memory
 from emulator.numbers import block_scaled, tcgen05
 from emulator.numbers.tensor_sums import product
 from emulator.ops.bulk_loads import CHUNK
@@ -352,11 +352,12 @@ def _cp(ins, bind):
         ):
             where = Where(m, ins, block, thread)
             at = int(targets[i]) & 0xFFFFFFFF
-            if at >> 16:
-                where.fail(f"tcgen05.cp to lane {at >> 16}; this machine has copies to lane 0")
+            if at >> 16 and (rows_ != 4 or at >> 16 > 31):
+                known = "lanes 0 to 31" if rows_ == 4 else "lane 0"
+                where.fail(f"tcgen05.cp.{shape} to lane {at >> 16}; this machine has it to {known}")
             bits = int(sources[i]) & (1 << 64) - 1
             chunks, swizzle = where.chunks("the source", bits, rows_, 0, 0, along)
-            _issue_copy(memory, where, at & 0xFFFF, chunks, swizzle, lanes)
+            _issue_copy(memory, where, at & 0xFFFF, chunks, swizzle, lanes + (at >> 16))
 
     return step
 
@@ -394,21 +395,79 @@ def _issue_copy(memory, where, column: int, chunks, swizzle: int, lanes) -> None
     memory.issue(Operation(where.ins, where.block, where.thread, run))
 
 
+# --- Shifts -----------------------------------------------------------------------------------------
+
+
+def _shift(ins, bind):
+    """Row r of 32 takes what row r + 1 has, 32 bytes of it, and the last row stays.
+
+    PTX ISA 9.7.16.9.3 (9.7.16.2.3: 31 rows of 256 bits): "across all the rows, except the last, by one row", from a lane
+    that is a multiple of 32. Which way is down says NVIDIA's CuTe DSL, of the same shift in tcgen05.mma.ashift
+    (`primitives.tcgen05_mma`): shifted[r] = A[r + 1] unless r % 32 is 31. Whether the other quarters of the lanes
+    move along, neither says: a shift next to anything in them is refused.
+    """
+    pair, at_of = is_pair(ins), bind.address(ins.operands[0], "tensor")
+
+    def step(m, mask):
+        rows, memory = Issuers(m, mask), tensor_memory(m)
+        memory.check_group(ins, pair)
+        targets = rows.of(at_of(m))
+        for i, (block, thread) in enumerate(
+            zip(rows.block.tolist(), rows.thread.tolist(), strict=True)
+        ):
+            where = Where(m, ins, block, thread)
+            lane, column = int(targets[i]) >> 16 & 0xFFFF, int(targets[i]) & 0xFFFF
+            if lane % 32 or lane >= tcgen05.LANES:
+                where.fail(f"tcgen05.shift at lane {lane}: a multiple of 32 below {tcgen05.LANES}")
+            _issue_shift(memory, where, lane, column)
+
+    return step
+
+
+def _issue_shift(memory, where, lane: int, column: int) -> None:
+    wide = tcgen05.ROW_BYTES // 4
+    halves, regions = np.arange(lane // 16, lane // 16 + 2)[:, None], []
+    for block in where.blocks:
+        memory.check_columns(where.ins, block, where.thread, column, wide, "a tcgen05.shift moves")
+        across = np.arange(column, column + wide)[None]
+        regions += [(block, halves, across, False), (block, halves, across, True)]
+    ticket = 0
+    if memory.shadow is not None:
+        ticket = memory.shadow.issue(where.ins, where.block, where.thread, regions)
+
+    def run():
+        for block in where.blocks:
+            cells = memory.cells[block][:, column : column + wide]
+            if (np.delete(cells, slice(lane, lane + 32), axis=0) != UNWRITTEN).any():
+                where.fail(
+                    f"tcgen05.shift of lanes {lane} to {lane + 31}, columns {column} to {column + wide - 1}: other lanes of "
+                    "these columns hold data, and whether they are shifted too, the PTX ISA does not say"
+                )
+            cells[lane : lane + 31] = cells[lane + 1 : lane + 32].copy()
+        if memory.shadow is not None:
+            memory.shadow.done(ticket, where.block, regions)
+
+    memory.issue(Operation(where.ins, where.block, where.thread, run))
+
+
 _CP_SHAPES = {
-    "128x256b": ("",), "128x128b": ("",), "32x128b": ("warpx4",),
+    "128x256b": ("",), "128x128b": ("",), "4x256b": ("",), "32x128b": ("warpx4",),
     "64x128b": ("warpx2::02_13", "warpx2::01_23"),
 }  # fmt: skip
 _KINDS = "|".join(f"kind::{kind}" for kind in tcgen05.KINDS)
 _SIZES = "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32"
 _GROUP = "cta_group::1|cta_group::2!"
+# Hints: what the tensor core is to do with A once it has read it, which changes no result.
+_COLLECTOR = "|".join(f"collector::a::{word}" for word in ("discard", "fill", "use", "lastuse"))
 
 OPCODES = {
     "tcgen05": {
-        f"mma! {_GROUP} {_KINDS}! block_scale {_SIZES} collector::a::discard|collector::a::fill": Row(
+        f"mma! {_GROUP} {_KINDS}! block_scale {_SIZES} {_COLLECTOR}": Row(
             _mma, (5, 6, 7), types="-", spread="none"
         ),
         f"cp! {_GROUP} {'|'.join(_CP_SHAPES)}! warpx4|warpx2::02_13|warpx2::01_23": Row(
             _cp, (2,), types="-", spread="none"
         ),
+        f"shift! {_GROUP} down!": Row(_shift, (1,), types="-", spread="none"),
     }
 }

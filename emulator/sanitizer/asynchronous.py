@@ -46,6 +46,7 @@ class AsyncShadow(ClusterShadow):
         self.unfenced_inits: dict = {}  # (block, offset) -> (thread, instruction)
         self.flights: dict = {}  # ticket -> offset of the mbarrier
         self.reductions: set = set()  # tickets of copies that add to what is there
+        self.waiters: dict = {}  # when a copy's read was over -> the thread that waited for it
         self.early: dict = {}  # offset -> (instruction, lanes) of waits that passed at once
 
     # --- What threads do ---
@@ -91,6 +92,7 @@ class AsyncShadow(ClusterShadow):
     # --- mbarriers ---
 
     def mbarrier_init(self, offset, lanes, instruction):
+        super().mbarrier_init(offset, lanes, instruction)
         for block in np.flatnonzero(lanes.any(axis=1)).tolist():
             self.unfenced_inits[block, offset] = (int(lanes[block].argmax()), instruction)
 
@@ -99,6 +101,7 @@ class AsyncShadow(ClusterShadow):
         for key, (thread, _) in list(self.unfenced_inits.items()):
             if lanes[key[0], thread]:
                 del self.unfenced_inits[key]
+        self.made.fence(lanes)
 
     def passed_at_once(self, offset, lanes, instruction):
         """These lanes' wait was for a phase that was over when they came."""
@@ -138,12 +141,14 @@ class AsyncShadow(ClusterShadow):
         swizzle,
         unit=16,
         reduces=False,
+        whose=None,
     ):
         """Copies into shared memory are issued. Returns a ticket.
 
         block: (R,) of the destination; chunks: (R, n) pieces of `unit` bytes; by_block, by_thread: (R,) who
         issued them; barrier: (R,) offsets of mbarriers; swizzle: bytes, or None for a plain copy;
-        reduces: it adds to what is there, which other such copies may do at the same time.
+        reduces: it adds to what is there, which other such copies may do at the same time; whose: (R,) blocks
+        of the mbarriers, None where they are the destinations'.
         """
         self._refine(unit)
         index = self._index(chunks, unit)
@@ -151,6 +156,12 @@ class AsyncShadow(ClusterShadow):
         lanes = Lanes(index.reshape(-1), np.repeat(block // self.together, index.shape[1]), thread)
         now = self.tick(instruction, "bulk")
         self.flights[now] = int(barrier[0])
+        if self.together > 1:
+            self.made.reached(block, by_block, by_thread, instruction)
+        self.made.counts(
+            barrier, block if whose is None else whose, by_block, by_thread, instruction
+        )
+        self.made.overwritten(lanes.index, lanes, instruction)
         for one, offset, t in zip(
             block.tolist(), barrier.tolist(), by_thread.tolist(), strict=True
         ):
@@ -158,7 +169,8 @@ class AsyncShadow(ClusterShadow):
             # cuda::memcpy_async makes plain bulk copies without this fence; tensor copies have it
             # everywhere (CUDA programming guide, CUTLASS), so its lack is told for them alone
             if init is not None and "tensor" in instruction:
-                self._tell("missing-init-fence", instruction, init[1], one, t, offset)
+                detail = "cluster" if self.together > 1 else "block"
+                self._tell("missing-init-fence", instruction, init[1], one, t, offset, detail)
         if reduces:
             alone = ~np.isin(self.copying[lanes.index], list(self.reductions))
             self.reductions.add(now)
@@ -167,10 +179,37 @@ class AsyncShadow(ClusterShadow):
                 self._check_write(some.index, some, now, False)
         else:
             self._check_write(lanes.index, lanes, now, False)
+        if instruction.parts[0] == "cp" or "bulk" in instruction:
+            self._check_overwritten(lanes, now)
         self.copying[lanes.index] = now
         self.copier[lanes.index] = lanes.thread
         self.swizzle[lanes.index] = _GENERIC if swizzle is None else swizzle
         return now
+
+    def _check_overwritten(self, lanes, now):
+        """Reports copies over what threads have written, without a fence between the proxies."""
+        hit = np.flatnonzero(self.generic[lanes.index] & (self.copying[lanes.index] == 0))
+        if not len(hit):
+            return
+        index, block, warp = lanes.index[hit], lanes.block[hit], lanes.thread[hit] >> 5
+        writer, written = self.writer[index] >> 5, self.write_time[index]
+        sees = self.known[block, warp, writer]
+        hidden = self._hidden(
+            index, written, sees, self.published[block, warp, writer], writer == warp
+        )
+        hit = hit[hidden & ((written <= sees) | (writer == warp))]
+        if len(hit):
+            at = lanes.index[hit]
+            others = self.writer[at].astype(np.int64)
+            times = self.write_time[at]
+            self._report("missing-proxy-fence", lanes.index, lanes, hit, now, times, others, "into")
+
+    def _hidden(self, index, written, sees, public, own):
+        """Which writes of threads no fence.proxy.async shows to who `sees` up to then: neither the writer's own,
+        which must be ordered before this, nor the issuing thread's.
+        """
+        fence = self.fenced[index]
+        return ~((fence > 0) & ((fence <= sees) | own)) & (written > public)
 
     def bulk_land(self, ticket, block, chunks, unit=16):
         index = self._index(chunks, unit).reshape(-1)
@@ -195,6 +234,7 @@ class AsyncShadow(ClusterShadow):
         warps = np.array([[self._thread(block, thread) >> 5]])
         one = np.array([block // self.together])
         self._agent_done(ticket, index, one, warps, np.array([self.out]))
+        self.waiters[self.now] = (block // self.together, self._thread(block, thread))
 
     def bulk_wait(self, lanes):
         """Lanes waited for their groups of copies out of shared memory."""
@@ -259,14 +299,10 @@ class AsyncShadow(ClusterShadow):
         if copying.any() or wrong.any() or missing.any() or generic.any():
             self._report_agent(now, index, block, thread, copying, missing, wrong)
             if generic.any():
-                fence = self.fenced[
-                    index
-                ]  # the writer's own, which must be ordered before this ...
                 published = self.published[block[:, None], warps].max(axis=1)
                 public = np.take_along_axis(published, (writer >> 5).astype(np.int64), axis=1)
                 own = writer >> 5 == thread[:, None] >> 5
-                seen = (fence > 0) & ((fence <= sees) | own)
-                hidden = generic & ~seen & (written > public)  # ... or the issuing thread's
+                hidden = generic & self._hidden(index, written, sees, public, own)
                 self._report_some("missing-proxy-fence", now, index, block, thread, hidden)
         if swizzle is not None:
             found = self.swizzle[index]
@@ -297,6 +333,25 @@ class AsyncShadow(ClusterShadow):
             hit = np.flatnonzero(reading)
             if len(hit):
                 self._report("unfinished-read", index, lanes, hit, now, reading[hit])
+
+    def _check_waits(self, index, lanes, recent, read, late, now):
+        if not self.waiters:
+            return
+        # a wait for a copy's read is its thread's own: the other lanes of the warp have to meet it
+        read, late = read[:, self.out], late[:, self.out]
+        some = np.flatnonzero((read > 0) & ~late)
+        thread, block = lanes.thread[recent], lanes.block[recent]
+        warp = thread >> 5
+        late = some[read[some] > self.known[block[some], warp[some], warp[some]]]
+        for time in np.unique(read[late]).tolist():
+            cluster, waiter = self.waiters.get(time, (-1, 0))
+            at = late[read[late] == time]
+            at = at[(block[at] == cluster) & (warp[at] == waiter >> 5) & (thread[at] != waiter)]
+            if len(at):
+                stamps = np.full(len(at), time)
+                self._report(
+                    "write-after-read", index, lanes, recent[at], now, stamps, None, "lanes"
+                )
 
     def _refine(self, width):
         before = self.granules.shift
@@ -369,9 +424,9 @@ class AsyncShadow(ClusterShadow):
         own = thread % self.own_threads
         return instruction if lanes is not None and lanes[block, own] else None
 
-    def _tell(self, kind, instruction, earlier, block, thread, address):
+    def _tell(self, kind, instruction, earlier, block, thread, address, detail):
         seen = Seen(instruction, earlier, block, thread, address, self.places)
-        words.tell(self.report, kind, seen)
+        words.tell(self.report, kind, seen, detail)
 
     def left_under_way(self, instruction, blocks, what, thread=0):
         """Blocks have ended before a copy into (`load`) or out of (`store`) their shared memory."""
@@ -380,7 +435,5 @@ class AsyncShadow(ClusterShadow):
 
 
 def _reads_beside(ins) -> bool:
-    """Whether an agent reads shared memory by this instruction."""
-    if "mma_async" in ins or ins.parts[0] == "tcgen05":
-        return True
-    return "bulk" in ins and ("bulk_group" in ins or ins.parts.count("shared::cta") > 0)
+    """Whether an agent reads or writes shared memory by this instruction."""
+    return "mma_async" in ins or ins.parts[0] == "tcgen05" or "bulk" in ins

@@ -9,6 +9,7 @@ import numpy as np
 
 from emulator.sanitizer import words
 from emulator.sanitizer.granules import Pattern, Shifted
+from emulator.sanitizer.made import Made
 from emulator.sanitizer.report import Places, Seen
 from emulator.sanitizer.shadow import Shadow
 
@@ -47,6 +48,7 @@ class ClusterShadow(Shadow):
         self.ends = np.zeros_like(self.reach)
         self.rank_base = None
         self.turned: dict = {}
+        self.made = Made(self, chunk.B, chunk.T, chunk.cluster)
         if chunk.cluster > 1:
             ranks = np.arange(threads, dtype=np.int64) // own * self.stride
             self.rank_base = Pattern(ranks[None])
@@ -139,8 +141,11 @@ class ClusterShadow(Shadow):
     def _reached(self, lanes, owners, instruction):
         now = self.tick(instruction, "remote")
         block, thread = np.nonzero(lanes)
+        owner = owners[block, thread]
+        if self.together > 1:
+            self.made.reached(owner, block, thread, instruction)
         warp = (block % self.together * self.own_threads + thread) >> 5
-        self.reach[owners[block, thread], warp] = now
+        self.reach[owner, warp] = now
 
     def barrier(self, number, lanes, done):
         if self.together == 1:
@@ -165,14 +170,18 @@ class ClusterShadow(Shadow):
             if self._device is not None:
                 self._device.device.cluster_arrive(lanes)
         self.came[warps] = self.now
+        self.made.cluster_arrive(lanes)
 
     def cluster_complete(self, clusters):
         """The barriers of these clusters, (clusters,) bool, have everyone."""
         Shadow.transfer(self, ("cluster", "now"), ("cluster", "past"), clusters)
         self.gone[clusters] = self.came[clusters]
+        self.made.cluster_complete(clusters)
 
     def cluster_wait(self, lanes):
-        super().acquire(("cluster", "past"), self.warps_of(lanes))
+        warps = self.warps_of(lanes)
+        super().acquire(("cluster", "past"), warps)
+        self.made.cluster_wait(warps)
         if self._device is not None:
             self._device.device.cluster_wait(lanes)
         for block in np.flatnonzero(lanes.any(axis=1)).tolist():
@@ -250,6 +259,12 @@ class _OfBlocks:
         spans = [slice(rank * per, (rank + 1) * per) for rank in ranks]
         parts = [self.shadow.known[:, span, span] for span in spans]
         return np.stack(parts, axis=1).reshape(-1, per, per)
+
+    def known_by(self, block, warp):
+        """A row of `known`."""
+        cluster, rank = divmod(block, self.shadow.together)
+        first = rank * self.per_block
+        return self.shadow.known[cluster, first + warp, first : first + self.per_block]
 
     def warps_of(self, lanes):
         return lanes.reshape(len(lanes), self.per_block, 32).any(axis=2)

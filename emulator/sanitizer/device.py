@@ -3,9 +3,10 @@
 Two threads race that access the same bytes, at least one with a plain write, unless one access
 happens before the other. Within a block barriers order them, as on shared memory (`order`). Blocks
 run in any order; only a *release* and an *acquire* order them: a fence (`__threadfence`) and then an
-atomic, volatile or relaxed write of a flag, or a `.release` write; and an atomic or strong read of
-the same flag later on. What a block's other threads did counts if a barrier stands between it and the
-release, and they were fenced too. The end of the kernel orders everything.
+atomic, volatile or relaxed write of a flag, or a `.release` write; and an atomic, volatile or acquiring
+read of the same flag later on, or a relaxed load and then a fence. What has the scope of the block orders
+no other. What a block's other threads did counts if a barrier stands between it and the release, and they
+were fenced too. The end of the kernel orders everything.
 
 The shadow keeps, for each granule of each buffer that the kernel may write (`machine.pointers`), who
 wrote it last and who read it last, in which instruction and when; and the last reader from another block.
@@ -25,12 +26,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.sanitizer.bulk_global import BulkGlobal
 from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
 
 KIND = "global-race"
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 _FLAGS = 8  # different places of one strong access that may carry order between warps
 _TO_OTHERS = {"release", "acq_rel"}
+_WHY = {
+    "unfinished-store": (
+        "that copy out of shared memory is under way: its thread must wait with cp.async.bulk.wait_group, without "
+        ".read, before anybody touches it"
+    ),
+    "missing-proxy-fence": (
+        "the one is of the generic proxy, the other of the async proxy, and no fence.proxy.async stands between: put "
+        "one after the write, before the barrier"
+    ),
+}
 
 
 class _Last:
@@ -77,15 +89,17 @@ class DeviceMemory:
         total = int(self.bases[-1])
         self.written, self.read, self.elsewhere = (_Last(total, who) for _ in range(3))
         self.blocks, self.threads, self.block, self.who = blocks, threads, block, who
-        self.times, self.whats = (
-            [0],
-            [0],
-        )  # of each event: when, and twice the instruction plus 1 if strong
+        # of each event: when, and twice the instruction plus 1 if strong
+        self.times, self.whats, self.events = *np.zeros((2, 1024), np.int32), 1
         self.base = 0  # the launch's time when the present chunk began
         self.order = None
         self.flags = (
             np.zeros(total, np.int32) if ordered else None
         )  # when each was last released to
+        self.storing = None  # by granule: the ticket of a copy out of shared memory under way
+        self.proxied = np.zeros(
+            (len(blocks), threads // 32), np.int32
+        )  # a warp's last fence.proxy.async
         meets = any(ins.parts[:2] == ("barrier", "cluster") for ins in self.instructions.values())
         self.published = None
         if ordered or meets:
@@ -111,6 +125,11 @@ class DeviceShadow:
         chunk.sanitizer.device = self
         self.performed = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the chunk's time
         self.acquired = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the launch's time
+        self.heard = np.zeros_like(
+            self.acquired
+        )  # the same of relaxed loads, which a fence makes acquire
+        self.bulk = BulkGlobal(self)
+        chunk.endings.append(lambda m: self.bulk.ends())
 
     # --- Accesses ---
 
@@ -124,15 +143,29 @@ class DeviceShadow:
         granule, who = lanes.granule + shift if shift else lanes.granule, lanes.who
         if not len(granule):
             return
-        memory = self.memory
         strong = kind == "atomic" or not _STRONG.isdisjoint(ins.parts)
-        strong = strong or ins.index in memory.guesses
-        now = self.order.tick(ins, "strong" if strong else kind)
-        memory.times.append(memory.base + now)
-        memory.whats.append(2 * ins.index + strong)
-        event = len(memory.times) - 1
+        strong = strong or ins.index in self.memory.guesses
+        new = None
+        if kind != "load" and values is not None and not strong:
+
+            def new():
+                return self._new(values, lanes, width)
+
+        now = self.note(ins, granule, who, kind, strong, new)
+        if strong and self.memory.flags is not None:
+            self._synchronise(ins, granule, who, kind, now)
+
+    def note(self, ins, granule, who, kind, strong, new, beside=False, adds=False) -> int:
+        """Looks at an access of granules, (n,), by threads of the launch, (n,), and remembers it. When it was.
+
+        new: what a store is about to write, from a function, or None. beside: of a copy, which goes on.
+        """
+        memory = self.memory
+        verb = {"load": "reads", "atomic": "updates", "store": "writes"}[kind]
+        if memory.storing is not None:
+            self.bulk.touched(ins, granule, who, verb, adds)
         if kind == "load":
-            self._check(memory.written, granule, who, strong, ins, "reads", "wrote")
+            self._check(memory.written, granule, who, strong, ins, verb, "wrote")
             last = memory.read
             before = last.event[granule] if last.any else None
             if before is not None and before.any():
@@ -142,23 +175,31 @@ class DeviceShadow:
                 )
                 if len(apart):
                     memory.elsewhere.note(granule[apart], before[apart], there[apart])
-            last.note(granule, event, who)
-        else:
-            new = None
-            if values is not None and not strong:
+            return self.event(ins, granule, who, kind, strong)
+        self._check(memory.written, granule, who, strong, ins, verb, "wrote", new)
+        self._check(memory.read, granule, who, strong, ins, verb, "read")
+        self._check(memory.elsewhere, granule, who, strong, ins, verb, "read")
+        if beside:
+            return 0
+        now = self.event(ins, granule, who, kind, strong)
+        if new is not None and (memory.written.who[granule] != who).any():
+            self._check_together(granule, who, new(), ins)
+        return now
 
-                def new():
-                    return self._new(values, lanes, width)
-
-            verb = "updates" if kind == "atomic" else "writes"
-            self._check(memory.written, granule, who, strong, ins, verb, "wrote", new)
-            self._check(memory.read, granule, who, strong, ins, verb, "read")
-            self._check(memory.elsewhere, granule, who, strong, ins, verb, "read")
-            memory.written.note(granule, event, who)
-            if new is not None and (memory.written.who[granule] != who).any():
-                self._check_together(granule, who, new(), ins)
-        if strong and memory.flags is not None:
-            self._synchronise(ins, granule, who, kind, now)
+    def event(self, ins, granule, who, kind, strong) -> int:
+        """Remembers an access. When it was, in the chunk's time."""
+        memory = self.memory
+        now = self.order.tick(ins, "strong" if strong else kind)
+        event = memory.events
+        if event == len(memory.times):
+            memory.times, memory.whats = (
+                np.resize(x, 2 * event) for x in (memory.times, memory.whats)
+            )
+        memory.times[event], memory.whats[event] = memory.base + now, 2 * ins.index + strong
+        memory.events = event + 1
+        last = memory.read if kind == "load" else memory.written
+        last.note(granule, event, who)
+        return now
 
     def _lanes(self, address, mask, width) -> tuple[_Lanes, int]:
         """The access's lanes, and what is to be added to their granules."""
@@ -238,16 +279,40 @@ class DeviceShadow:
         at = np.flatnonzero((events > 0) & (others != who))
         if not len(at):
             return
-        which, position = np.unique(events[at], return_inverse=True)
-        times = np.array([self.memory.times[event] for event in which.tolist()])[position]
-        what = np.array([self.memory.whats[event] for event in which.tolist()])[position]
-        bad = ~self._ordered(times, others[at], who[at])
+        events, others_there = events[at], others[at]
+        times = self.memory.times[events]
+        one = not who.strides[0]  # a copy: the same for all
+        ordered = (self._ordered_for if one else self._ordered)(times, others_there, who[at])
+        if ordered is None:
+            return
+        bad, what = ~ordered, self.memory.whats[events]
         if strong:
             bad &= what & 1 == 0
         if new is not None and bad.any():
             bad &= (self._old(granule) != new())[at]
         if bad.any():
             self._report(ins, granule, who, at[bad], others, what[bad], verb, did)
+
+    def _ordered_for(self, times, others, who) -> np.ndarray | None:
+        """Which of these accesses by others are ordered before what one thread does; None for all."""
+        memory, T = self.memory, self.chunk.T
+        block, thread = divmod(int(who[0]), T)
+        here, warp = block - self.first, thread >> 5
+        known = self.order.known_by(here, warp)
+        if (
+            int(times.max()) - memory.base <= int(known.min())
+            and others.min() >= block * T
+            and others.max() < (block + 1) * T
+        ):
+            return None
+        other_block, other = np.divmod(others, T)
+        warps = other >> 5
+        ordered = (other_block == block) & (times - memory.base <= known[warps])
+        if memory.published is not None:
+            ordered |= (times <= self.acquired[here, warp]) & (
+                times <= memory.published[other_block, warps]
+            )
+        return ordered
 
     def _ordered(self, times, others, who) -> np.ndarray:
         memory, T = self.memory, self.chunk.T
@@ -284,6 +349,13 @@ class DeviceShadow:
         """These lanes executed a fence for the GPU or wider."""
         warps = self.order.warps_of(self.chunk.lanes_of(mask))
         np.maximum(self.performed, self._clock(warps), out=self.performed)
+        np.maximum(self.acquired, self.heard, out=self.acquired, where=warps)
+
+    def proxy_fence(self, mask) -> None:
+        """These lanes executed fence.proxy.async, of global memory too."""
+        warps = self.order.warps_of(self.chunk.lanes_of(mask))
+        rows = self.memory.proxied[self.first : self.first + self.chunk.B]
+        np.copyto(rows, self.memory.base + self.order.now, where=warps)
 
     def cluster_arrive(self, lanes) -> None:
         """Lanes arrived at barrier.cluster with .release: it is a fence, too."""
@@ -310,6 +382,8 @@ class DeviceShadow:
         warps = np.zeros(m.W, bool)
         warps[warp] = True
         self._flags(granule, warp, kind)
+        if "cta" in ins.parts:
+            return  # in the scope of the block: other blocks learn nothing
         earlier = memory.flags[granule]
         if kind != "load":
             warps = warps.reshape(m.B, -1)
@@ -327,7 +401,8 @@ class DeviceShadow:
                 pairs[1:] == pairs[:-1]
             ]  # by several warps at once, one after the other
             earlier = np.where(np.isin(granule, shared), memory.base + now, earlier)
-        np.maximum.at(self.acquired.reshape(-1), warp, earlier)
+        known = self.heard if kind == "load" and "relaxed" in ins.parts else self.acquired
+        np.maximum.at(known.reshape(-1), warp, earlier)
 
     def _flags(self, granule, warp, kind) -> None:
         """Order between the warps of a block, through the few places that a strong access names."""
@@ -361,7 +436,17 @@ class DeviceShadow:
                 memory.report.found[key] = hazard
             hazard.count += len(members)
 
-    def _hazard(self, ins, earlier, granule, who, other, verb, did) -> Hazard:
+    def tell(self, kind, ins, earlier, granule, who, at, other, verb) -> None:
+        """Reports lanes `at` that meet a copy under way, or write what a copy reads."""
+        found, key = self.memory.report.found, (kind, place_of(ins), place_of(earlier))
+        if key not in found:
+            one = int(at[0])
+            found[key] = self._hazard(
+                ins, earlier, int(granule[one]), int(who[one]), other, verb, "wrote", kind
+            )
+        found[key].count += len(at)
+
+    def _hazard(self, ins, earlier, granule, who, other, verb, did, kind=KIND) -> Hazard:
         memory, T = self.memory, self.chunk.T
         which = int(np.searchsorted(memory.bases, granule, "right")) - 1
         buffer, offset = memory.buffers[which], int(granule - memory.bases[which]) << memory.shift
@@ -379,13 +464,15 @@ class DeviceShadow:
             why = "nothing orders one block before the other (a fence and an atomic flag would)"
         if ins is earlier and did == "wrote":
             why = why.replace("no barrier stands between", "which value stays is a matter of luck")
+        if kind in _WHY:
+            why = _WHY[kind]
         text = (
             f"thread {self._thread(thread)} {verb} byte {offset} of {buffer.name} {where(ins)}, which {by} "
             f"{did} {where(earlier)}; {why}"
         )
         return Hazard(
-            KIND,
-            f"{KIND} in block {self._block(block)}: {text}",
+            kind,
+            f"{kind} in block {self._block(block)}: {text}",
             source_of(ins),
             source_of(earlier),
             ins.line,

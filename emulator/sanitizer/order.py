@@ -15,7 +15,7 @@ class Order:
 
     def __init__(self, blocks, threads, alive=None):
         self.blocks, self.warps, self.alive = blocks, threads // 32, alive
-        self.now = 0
+        self.now = self.start = 0  # start: when the first instruction ran
         self.log = [(None, "")]
         self.floor = np.zeros(blocks, np.int32)
         self.lowest = 0
@@ -119,6 +119,10 @@ class Order:
     def of_blocks(self):
         """The same order as it is for the warps of a block alone."""
         return self
+
+    def known_by(self, block, warp):
+        """(warps,): a row of `known`."""
+        return self.known[block, warp]
 
     def warps_of(self, lanes):
         return lanes.reshape(self.blocks, self.warps, 32).any(axis=2)

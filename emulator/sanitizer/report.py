@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 # Every kind of hazard there is. Those from unfinished-read on are of TMA, wgmma and clusters, those from
-# unfinished-product on of tensor memory.
+# unfinished-product on of tensor memory, those from unstarted-block on of what blocks and warps meet by.
 KINDS = (
     "read-after-write", "write-after-read", "write-after-write", "uninitialised-read", "unfinished-copy",
     "global-race", "uninitialised-register", "undefined-shuffle", "membermask", "unfinished-read",
@@ -12,7 +12,8 @@ KINDS = (
     "unfinished-wgmma", "overwritten-fragment", "missing-wgmma-fence", "uncommitted-wgmma",
     "unfinished-product", "unordered-columns", "uninitialised-column", "missing-tcgen05-fence",
     "missing-tcgen05-wait", "unfinished-tensor-load", "two-writers", "early-dealloc", "leaked-columns",
-    "uncommitted-product",
+    "uncommitted-product", "unstarted-block", "unmade-barrier", "remade-barrier", "overwritten-barrier",
+    "unchecked-wait", "shared-barrier", "unfinished-store", "surplus-arrival", "foreign-lanes",
 )  # fmt: skip
 
 
@@ -28,7 +29,7 @@ class Hazard:
     `symbol` names; 0 where it is about a register. count: how often, in granules or threads.
     verb: what the access did ("reads" ...), of a global-race; did: what the earlier one was ("wrote", "read", "copy", "bulk",
     "wgmma", "together" ...), as far as known. other_block: of the earlier access, where another. early: the thread's own wait
-    had passed at once.
+    had passed at once. note: against the letter of the PTX ISA, but kernels that ship do it, and run.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Hazard:
     did: str = ""
     other_block: tuple[int, int, int] | None = None
     early: bool = False
+    note: bool = False
 
     def __post_init__(self):
         if self.kind not in KINDS:

@@ -62,6 +62,8 @@ class Shadow(Order):
         self.read_time = np.zeros(count, np.int32)
         self.reader = np.zeros(count, np.int32)
         self.read_by = np.zeros((count, self.warps), np.int32) if by_warp else None
+        self.made = None  # `made.Made`, in kernels with mbarriers or clusters
+        self.meetings = None  # `meetings.Meetings`, in kernels with barriers that count
         self.copying = None  # when the copy under way was issued, 0 for none
         self.copier = None
 
@@ -114,6 +116,8 @@ class Shadow(Order):
         self._check_write(index, lanes, now, strong)
         if values is not None and not lanes.distinct:
             self._check_together(index, lanes, mask, values, now)
+        if self.made is not None:
+            self.made.overwritten(index, lanes, instruction)
         self.write_time[index] = now
         self.writer[index] = lanes.thread
 
@@ -146,7 +150,7 @@ class Shadow(Order):
 
     def filled(self, start, size):
         """Bytes that are there from the beginning, written by nobody in the kernel."""
-        self.known[...] = self.floor[...] = self.lowest = self.tick(None, "filled")
+        self.known[...] = self.floor[...] = self.lowest = self.start = self.tick(None, "filled")
         whole = self.write_time.reshape(self.blocks, -1)
         whole[:, start >> self.granules.shift : (start + size) >> self.granules.shift] = self.now
 
@@ -183,9 +187,48 @@ class Shadow(Order):
                 old = getattr(self, name)
                 if old is not None:
                     setattr(self, name, np.repeat(old, 2, axis=0))
+            if self.made is not None:
+                self.made.refine()
+
+    # --- Named barriers ---
+
+    def arrives(self, number, lanes, instruction):
+        if self.meetings is not None:
+            self.meetings.arrive(number, lanes, instruction)
+
+    def counted_otherwise(self, number, blocks, lanes, instruction):
+        if self.meetings is not None:
+            self.meetings.counted(number, blocks, lanes, instruction)
+
+    def meets(self, number, lanes, done, more, instruction):
+        if self.meetings is not None:
+            self.meetings.met(number, lanes, done, more, instruction)
+
+    # --- mbarriers ---
 
     def mbarrier_init(self, offset, lanes, instruction):
-        """Lanes initialised an mbarrier; an AsyncShadow looks at it, and at the next."""
+        """Lanes, (chunk's blocks, threads) as in all of these, initialised the mbarriers at `offset`."""
+        self.made.init(offset, lanes, instruction)
+
+    def mbarrier_inval(self, offset, lanes):
+        self.made.inval(offset, lanes)
+
+    def mbarrier_used(self, offset, lanes, owners, instruction):
+        """Lanes name mbarriers of their own blocks, or of the blocks `owners`."""
+        self.made.used(offset, lanes, owners, instruction)
+
+    def surplus(self, offset, lanes, count, instruction):
+        """Lanes arrive at the next phase, since others of this instruction have ended this one."""
+        self.made.surplus(offset, lanes, count, instruction)
+
+    def unchecked_wait(self, offset, lanes, instruction):
+        """Lanes tried to wait, and the kernel does not look whether they did."""
+        self.made.unchecked(offset, lanes, instruction)
+
+    def wide_fence(self, lanes):
+        """Lanes executed a fence for their cluster, or wider."""
+        if self.made is not None:
+            self.made.fence(lanes)
 
     def passed_at_once(self, offset, lanes, instruction):
         """Lanes waited at an mbarrier for a phase that was over when they came."""
@@ -246,7 +289,9 @@ class Shadow(Order):
         warp, code = thread >> 5, self.reader[at]
         inside = (warp_of(code) == warp) & (code < SEVERAL)
         if self.by_warp:
-            late = self.read_by[at] > self.known[block, warp]
+            read = self.read_by[at]
+            late = read > self.known[block, warp]
+            self._check_waits(index, lanes, recent, read, late, now)
             own = np.arange(self.warps) == warp[:, None]
             # within the warp only the latest reader is remembered
             inside &= (late & own).any(axis=1) & (code != thread) & (times > self.met[block, warp])
@@ -254,12 +299,15 @@ class Shadow(Order):
             elsewhere = late.any(axis=1)
             bad = elsewhere | inside
             code = np.where(elsewhere, WARP + late.argmax(axis=1), code)
-            times = np.where(elsewhere, np.where(late, self.read_by[at], 0).max(axis=1), times)
+            times = np.where(elsewhere, np.where(late, read, 0).max(axis=1), times)
         else:
             own = np.maximum(self.known[block, warp, warp], self.met[block, warp])
             bad = (code != thread) & ~(inside & (times <= own))
         kind = "write-after-read"
         self._report_race(kind, index, lanes, recent[bad], now, strong, times[bad], code[bad])
+
+    def _check_waits(self, index, lanes, recent, read, late, now):
+        """An AsyncShadow looks at reads of copies. read, late: (n, warps), when each did, and whether not ordered."""
 
     def _check_together(self, index, lanes, mask, values, now):
         """Reports threads that write different values to one place in one instruction."""

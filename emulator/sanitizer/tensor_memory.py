@@ -164,6 +164,12 @@ class TensorShadow:
             at = where, halves, columns
             pending = self.pending[at]
             foreign = (pending > 0) & (self.issuer[at] != who)
+            if (
+                ins.parts[1] == "shift" and not writes
+            ):  # only products are done in order before it (PTX ISA 9.7.16.6.2)
+                found = np.unique(pending[pending > 0])
+                moves = [one for one in found if self.order.log[int(one)][0].parts[1] != "mma"]
+                foreign = foreign | np.isin(pending, moves)
             if foreign.any():
                 other = self.order.log[int(pending[foreign].max())][0]
                 kind = "two-writers" if writes else "unfinished-product"
@@ -197,7 +203,11 @@ class TensorShadow:
         known[agent] = now
 
     def deallocate(self, ins, block: int, warp: int, first: int, count: int) -> None:
-        """A warp frees columns that others must have done with."""
+        """A warp frees columns that others must have done with.
+
+        No fence is asked for: tcgen05.fence::after_thread_sync orders asynchronous instructions behind it, and a dealloc is
+        none (PTX ISA 9.7.16.6.1, 9.7.16.11). Published kernels have only a barrier there.
+        """
         at = block, slice(None), slice(first, first + count)
         pending, thread = self.pending[at], 32 * warp
         if pending.any():

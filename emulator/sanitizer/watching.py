@@ -2,6 +2,8 @@
 
 from emulator.sanitizer.asynchronous import AsyncShadow
 from emulator.sanitizer.device import DeviceMemory
+from emulator.sanitizer.made import Made
+from emulator.sanitizer.meetings import Meetings
 from emulator.sanitizer.report import Places, source_name
 from emulator.sanitizer.shadow import STRONG, Shadow
 from emulator.text.program import WIDTHS
@@ -36,6 +38,7 @@ def watch(chunk, report):
     )
     if chunk.cluster > 1 or any(_is_beside(ins) for ins in chunk.code.instructions.values()):
         shadow = AsyncShadow(chunk, report, tuple(symbols), _in_step(chunk.code.blocks))
+        shadow.meetings = _meetings(shadow, chunk)
         if chunk.code.reserved:
             shadow.filled(chunk.reserved_start, size - chunk.reserved_start)
         return shadow
@@ -49,9 +52,23 @@ def watch(chunk, report):
         alive=lambda: chunk.lanes_of(chunk.alive),
         warp_synchronous=_in_step(chunk.code.blocks),
     )
+    if any("mbarrier" in ins.parts for ins in instructions):
+        shadow.made = Made(shadow, chunk.B, chunk.T)
+    shadow.meetings = _meetings(shadow, chunk)
     if chunk.code.reserved:
         shadow.filled(chunk.reserved_start, size - chunk.reserved_start)
     return shadow
+
+
+def _meetings(shadow, chunk):
+    """What watches named barriers, in kernels with one that counts."""
+    counting = any(
+        ins.parts[0] in ("bar", "barrier")
+        and not {"warp", "cluster"} & set(ins.parts)
+        and len(ins.operands) > (3 if "red" in ins.parts else 1)
+        for ins in chunk.code.instructions.values()
+    )
+    return Meetings(shadow, chunk.B, chunk.T, chunk.cluster) if counting else None
 
 
 def _in_step(blocks):
@@ -79,26 +96,29 @@ def _loops(blocks, start):
     return False
 
 
-def watch_device(code, space, arrays, report, blocks, block):
+def watch_device(code, space, arrays, maps, tiled, report, blocks, block):
     """The DeviceMemory of a launch, or None where nothing but one thread may access what is written.
 
-    space: the AddressSpace. arrays: parameter -> its buffer. blocks: (n, 3) coordinates of the launch's
-    blocks; block: its extents.
+    space: the AddressSpace. arrays: parameter -> its buffers. maps: the parameters that hold tensor maps; tiled: those,
+    `boxes.Mapped`. blocks: (n, 3) coordinates of the launch's blocks; block: its extents.
     """
     pointers = code.pointers
     named = {buffer.name: buffer for buffer in space.buffers}
 
-    def buffers(sources):
-        """The buffers that an address may point into; None for any."""
+    def buffers(index, sources):
+        """The buffers that an address of an instruction may point into; None for any."""
         found = pointers.of(sources)
         if found is None:
             return None
-        known = [arrays.get(x) if isinstance(x, int) else named.get(x) for x in found]
-        return {id(b): b for b in known if b is not None} or None
+        if "tensor" in code.instructions[index] and not maps.issuperset(found):
+            return None  # a map that the kernel has put somewhere
+        known = [b for x in found if isinstance(x, int) for b in arrays.get(x, ())]
+        known += [named[x] for x in found if not isinstance(x, int) and x in named]
+        return {id(b): b for b in known} or None
 
     written = {}
-    for sources in pointers.writes.values():
-        here = buffers(sources)
+    for index, sources in pointers.writes.items():
+        here = buffers(index, sources)
         if here is None:
             written = {id(b): b for b in space.buffers if b.name != "the parameters"}
             break
@@ -107,9 +127,12 @@ def watch_device(code, space, arrays, report, blocks, block):
     if not written or threads * len(blocks) == 1:
         return None
     watched, width = set(), 4
+    for one in tiled:
+        if any(buffer.start <= one.start < buffer.end for buffer in written.values()):
+            width = min(width, one.map.itemsize)
     for table in (pointers.reads, pointers.writes):
         for index, sources in table.items():
-            here = buffers(sources)
+            here = buffers(index, sources)
             if here is None or not written.keys().isdisjoint(here):
                 watched.add(index)
                 width = min(width, WIDTHS.get(code.instructions[index].parts[-1], 4))

@@ -20,6 +20,10 @@ _TEXTS = {
         "{who} writes {what} {here} while {reader} may still read it: {cure} before it is written again, "
         "and the writer has to wait for that"
     ),
+    "write-after-lane": (
+        "{who} overwrites {what} {here}, which the copy out of shared memory {there} read; another lane of its warp "
+        "has waited for that, and the warp does not synchronise in between: __syncwarp() after the wait"
+    ),
     "write-after-agent": (
         "{who} overwrites {what} {here} after {reader} read it, but does not wait for whoever waited for "
         "that: arrive at an mbarrier after {after}, and wait for it here"
@@ -28,14 +32,25 @@ _TEXTS = {
         "{who} has {what} read by the async proxy {here}; {by} wrote it {there} by the generic proxy, and "
         "no fence.proxy.async stands between: put one after the write, before the barrier"
     ),
+    "missing-proxy-fence-into": (
+        "{who} has a copy write {what} {here}; {by} wrote it {there} by the generic proxy, and no fence.proxy.async "
+        "stands between, so that either may come last: put one after the write, before the barrier"
+    ),
     "wrong-swizzle": (
         "{who} reads {what} {here} as if it were swizzled {asked}; the copy that filled it had a tensor "
         "map with swizzle {swizzle}: descriptor and tensor map must agree"
     ),
-    "missing-init-fence": (
-        "{who} lets a copy count at the mbarrier {what} {here}, which was initialised {there} without a "
-        "fence.mbarrier_init (or fence.proxy.async) after it: the copy may not see it"
-    ),
+    "missing-init-fence": {
+        "cluster": (
+            "{who} lets a copy count at the mbarrier {what} {here}, which was initialised {there} without a "
+            "fence.mbarrier_init (or fence.proxy.async) after it: the copy may not see it"
+        ),
+        "block": (
+            "{who} lets a copy count at the mbarrier {what} {here}, which was initialised {there} without a "
+            "fence.mbarrier_init (or fence.proxy.async) after it: by the PTX ISA the copy may not see it. Many kernels "
+            "without clusters leave it out and run, Triton's among them"
+        ),
+    },
     "exit-before-copy": {
         "load": (
             "the copy into shared memory issued {here} is under way when the block ends: wait for its "
@@ -111,7 +126,54 @@ _TEXTS = {
         "{who} ends, and nobody has waited for the tcgen05 that it started {here}: commit it to an mbarrier and wait "
         "for that before the end"
     ),
+    "unstarted-block": (
+        "{who} reaches into the shared memory{target} {here}, and nothing says that this block has begun: "
+        "barrier.cluster must come before"
+    ),
+    "unmade-barrier": (
+        "{who} names the mbarrier {what}{target} {here}, and nothing orders that after its mbarrier.init {there}: "
+        "a barrier must come between; for another block a fence.mbarrier_init, and then barrier.cluster"
+    ),
+    "shared-barrier": {
+        "more": (
+            "{who} goes on {here} at barrier {number}, at which more threads stand than it counts: which of them meet "
+            "is a matter of luck. Groups that do not belong together need barriers of their own"
+        ),
+        "again": (
+            "{who} arrives {here} at barrier {number}, where it has arrived before, {there}, and nobody has gone on "
+            "since: wait for the others in between"
+        ),
+        "others": (
+            "{who} comes to barrier {number} {here}, where others met before, {there}, and nothing orders it after that: "
+            "it may be counted among them. Groups that do not belong together need barriers of their own"
+        ),
+        "counts": (
+            "{who} names barrier {number} {here} with another count of threads than those who are there: all of them "
+            "must name the same"
+        ),
+    },
+    "unchecked-wait": (
+        "{who} tries {here} to wait for the mbarrier {what}, and the kernel does not look whether the phase is over: "
+        "mbarrier.{did} does not wait for it, so it must be repeated until its answer is true"
+    ),
+    "surplus-arrival": (
+        "{who} arrives {here} at the mbarrier {what}{target}, whose phase has all the {did} arrivals that it counts by "
+        "others in the same instruction: this one is of the next phase. Does it count as many as arrive?"
+    ),
+    "remade-barrier": (
+        "{who} initialises the mbarrier {what} {here}, which was initialised {there} and is in use: once is enough, as "
+        "its phases go on by themselves; else mbarrier.inval must come before"
+    ),
+    "overwritten-barrier": (
+        "{who} writes over the mbarrier {what} {here}, which was initialised {there}: mbarrier.inval must come before"
+    ),
+    "foreign-lanes": (
+        "{who} names lanes of tensor memory {here} that are warp 0's; it gets its own warp's, {did}, as on a B200, but by the "
+        "PTX ISA the address must name them"
+    ),
 }  # fmt: skip
+# What is against the letter of the PTX ISA, but done by kernels that ship.
+_NOTES = {("missing-init-fence", "block")}
 _CURES = {
     "tcgen05": (
         "the tcgen05 {there}",
@@ -138,8 +200,12 @@ def describe(kind: str, seen: Seen, early=None, swizzle=()) -> Hazard:
         text = None
     elif kind == "read-after-write" and did == "bulk":
         text = "read-after-bulk"
+    elif kind == "write-after-read" and did == "lanes":
+        text = "write-after-lane"
     elif kind == "write-after-read" and did in _CURES:
         text = "write-after-agent"
+    elif kind == "missing-proxy-fence" and did == "into":
+        text = "missing-proxy-fence-into"
     if text not in _TEXTS:
         return report.describe(kind, seen)
     reader, cure, after = (
@@ -157,14 +223,15 @@ def describe(kind: str, seen: Seen, early=None, swizzle=()) -> Hazard:
     return replace(_hazard(kind, _TEXTS[text], seen, more), early=early is not None)
 
 
-def tell(found: Report, kind: str, seen: Seen, detail=None) -> None:
+def tell(found: Report, kind: str, seen: Seen, detail=None, **more) -> None:
     """Adds a hazard to a Report, or counts it where it is known."""
     key = (kind, place_of(seen.instruction), place_of(seen.earlier))
     if key not in found.found:
         text = _TEXTS[kind]
         if isinstance(text, dict):
             text = text[detail]
-        found.found[key] = _hazard(kind, text, seen, {"target": detail, "did": detail})
+        hazard = _hazard(kind, text, seen, {"target": detail, "did": detail, **more})
+        found.found[key] = replace(hazard, note=(kind, detail) in _NOTES)
     found.found[key].count += 1
 
 

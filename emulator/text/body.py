@@ -164,7 +164,9 @@ class Body:
         p.expect(";")
 
     def register(self, unique: str, kind: str, lanes: int) -> None:
-        """Notes a register; of a vector, its elements: `v.x`, `v.y`, ..."""
+        """Notes a register; of a vector, its elements: `v.x`, `v.y`, ... One of 128 bits is a vector of two of 64."""
+        if (kind, lanes) == ("b128", 1):
+            kind, lanes = "b64", 2
         if lanes == 1:
             self.registers[unique] = kind
             return
@@ -225,6 +227,8 @@ class Body:
                 p.fail(f"expected ',' or ';', found {p.peek()!r}")
         text = joined(p.tokens[start : p.at])
         parts = tuple(opcode.split("."))
+        if parts[-1] == "b128" and parts[0] in ("mov", "ld", "st"):
+            parts = (*parts[:-1], "v2", "b64")
         item = Instruction(self.count, line, parts, tuple(operands), guard, self.location, text)
         self.count += 1
         self.items.append(item)

@@ -64,3 +64,13 @@ def test_arguments():
 def test_opcodes_prints_what_the_readme_shows(capsys):
     assert main(["opcodes"]) == 0
     assert "| bits | and or xor not" in capsys.readouterr().out
+
+
+def test_a_tensor_map_is_an_argument():
+    found = argument("map:8x32:64:f16[64,96]=random")
+    assert (found.box, found.swizzle, found.array.shape) == ((8, 32), 64, (64, 96))
+    assert argument("map:8x32:f16[64,96]=zeros").swizzle == 0
+    with pytest.raises(ValueError, match="a tensor map is map:BOX:TYPE"):
+        argument("map:f16[64,96]=zeros")
+    with pytest.raises(ValueError, match="--arg map:8x300:f16"):
+        argument("map:8x300:f16[64,960]=zeros")

@@ -16,7 +16,8 @@ from wgmma_source import Form, place, source
 import emulator
 
 DATA = Path(__file__).parents[2] / "data"
-ROWS = json.loads((DATA / "h200_hopper_accesses.json").read_text(encoding="utf-8"))["rows"]
+MEASURED = DATA.parents[1] / "results" / "accesses"
+ROWS = json.loads((MEASURED / "h200_hopper_accesses.json").read_text(encoding="utf-8"))["rows"]
 FORMATS = {
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f16": "float16", "f32": "float32",
     "bf16": "bfloat16", "s32": "int32",

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 DATA = Path(__file__).parents[2] / "data"
+MEASURED = DATA.parents[1] / "results" / "accesses"
 SPEC = importlib.util.spec_from_file_location("count_rules", DATA / "probes" / "count_rules.py")
 rules = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(rules)
-ROWS = json.loads((DATA / "h200_hopper_accesses.json").read_text(encoding="utf-8"))["rows"]
-CLOCKS = json.loads((DATA / "h200_wgmma_clocks.json").read_text(encoding="utf-8"))["rows"]
+ROWS = json.loads((MEASURED / "h200_hopper_accesses.json").read_text(encoding="utf-8"))["rows"]
+CLOCKS = json.loads((MEASURED / "h200_wgmma_clocks.json").read_text(encoding="utf-8"))["rows"]
 L2 = {"l2_requests_read", "l2_sectors_read"}
 
 

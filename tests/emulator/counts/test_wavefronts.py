@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from emulator.counts.sectors import global_sectors
 from emulator.counts.wavefronts import shared_wavefronts, shared_wavefronts_ideal
 
-DATA = Path(__file__).parents[2] / "data" / "h100_single_accesses.json"
+DATA = Path(__file__).parents[3] / "results" / "accesses" / "h100_single_accesses.json"
 ROWS = json.loads(DATA.read_text(encoding="utf-8"))["rows"]
 ELEMENT_BYTES = {"b16": 2, "b32": 4}
 

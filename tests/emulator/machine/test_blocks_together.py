@@ -1,6 +1,5 @@
 """Blocks that wait for each other, and kernels that do not end."""
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -11,6 +10,7 @@ from cuda_source import compile_ptx, launch
 
 import emulator
 from emulator.machine import residency
+from tests import limited
 
 SOURCE = r"""
 #include <cooperative_groups.h>
@@ -138,7 +138,5 @@ def test_interrupting_the_command_takes_one_line(tmp_path):
         " 's32[64]=zeros', '--arg', 's32=5']))"
     )
     root = Path(emulator.__file__).parents[1]
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, timeout=60, check=False
-    )  # fmt: skip
+    done = limited.run([sys.executable, "-c", code], cwd=root)
     assert done.returncode == 130 and done.stderr.strip() == "interrupted"

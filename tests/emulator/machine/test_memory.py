@@ -99,6 +99,9 @@ def test_module_variables_keep_their_values_and_addresses():
     module.variable("counter").view("u4")[0] = 100
     module.launch("k", 1, 1, [out])
     assert out[0] == 101
+    module.fresh().launch("k", 1, 1, [out])
+    assert out.tolist() == [8, *np.array([2.5, 3.0], "f4").view("u4").tolist(), 2, 0]
+    assert module.variable("counter").view("u4")[0] == 101
 
 
 def test_structs_and_scalars_by_value():
@@ -116,6 +119,21 @@ def test_structs_and_scalars_by_value():
     record["i"], record["d"] = 4, 2.5
     module.launch("k", 1, 1, [record, out, 0.5])
     assert out.tolist() == [2.5, 4.0, 0.5]
+    module.launch("k", 1, 1, [(np.int32(7), np.int32(1), b"x", np.float64(4.5)), out, 0.5])
+    assert out.tolist() == [4.5, 8.0, 0.5]
+
+
+def test_a_struct_holds_pointers():
+    """As CuTe's tensors: extents, a stride, and the pointer behind them."""
+    params = ".param .align 8 .b8 s[24], .param .u32 unused"
+    body = """.reg .b64 %p; .reg .b32 %n; ld.param.u64 %p, [s+16]; ld.param.u32 %n, [s+8]; st.global.u32 [%p], %n;"""
+    out, three = np.zeros(1, "i4"), [np.int32(n) for n in (5, 6, 7)]
+    kernel(body, params).launch("k", 1, 1, [(*three, out), 0])
+    assert out[0] == 7
+    with pytest.raises(TypeError, match="takes 24 bytes; these members take 32"):
+        kernel(body, params).launch("k", 1, 1, [(*three, out, out), 0])
+    with pytest.raises(TypeError, match=r"member 1: NumPy arrays and scalars.*not int"):
+        kernel(body, params).launch("k", 1, 1, [(out, 3), 0])
 
 
 ATOMICS = {

@@ -403,3 +403,30 @@ def test_counts_of_registers_that_do_not_exist_are_refused(count):
 def test_a_whole_warpgroup_changes_its_registers():
     with pytest.raises(emulator.BarrierDivergence, match="all 128 threads of a warpgroup"):
         registers(40, 232, "divided")
+
+
+PEER = r"""
+extern "C" __global__ void __cluster_dims__(4, 1, 1) arrive(int* out) {
+    __shared__ __align__(1024) unsigned long long bars[4];
+    const unsigned bar = (unsigned)__cvta_generic_to_shared(&bars[2]);
+    if (threadIdx.x == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 2;" :: "r"(bar));
+    asm volatile("barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    unsigned leaders;
+    asm("and.b32 %0, %1, MASK;" : "=r"(leaders) : "r"(bar));
+    if (threadIdx.x == 0)
+        asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(leaders) : "memory");
+    asm volatile("barrier.cluster.arrive.aligned;\n barrier.cluster.wait.aligned;" ::: "memory");
+    unsigned done;
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(bar));
+    if (threadIdx.x == 0) out[blockIdx.x] = done;
+}
+"""
+
+
+@pytest.mark.parametrize("mask", ["0xFEFFFFFF", "0xFEFFFFF8", "0xFEFFFC18"])
+def test_an_address_without_its_peer_bit_is_the_even_blocks(mask):
+    """0xFEFFFFFF in published kernels; compilers also clear low bits that they know to be 0."""
+    out = np.zeros(4, np.int32)
+    launch(PEER.replace("MASK", mask), "arrive", 4, 32, [out], 90)
+    assert out.tolist() == [1, 0, 1, 0]

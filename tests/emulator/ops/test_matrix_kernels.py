@@ -31,7 +31,7 @@ extern "C" __global__ void load(const unsigned short* in, unsigned* out, int pit
     __syncthreads();
     for (int i = 0; i < 4; ++i) out[(11 + i) * 32 + lane] = ((unsigned*)(tile + (8 * i + lane / 4) * pitch))[lane % 4];
     __syncthreads();
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+    asm volatile("stmatrix.sync.aligned.x4.m8n8.shared.b16.trans [%0], {%1, %2, %3, %4};"
         :: "r"(row), "r"(s[0]), "r"(s[1]), "r"(s[2]), "r"(s[3]) : "memory");
     __syncthreads();
     for (int i = 0; i < 4; ++i) out[(15 + i) * 32 + lane] = ((unsigned*)(tile + (8 * i + lane / 4) * pitch))[lane % 4];

@@ -68,7 +68,7 @@ def descriptor(a, b, d, m, n, majors=(0, 0)):
 def run(rng, kind, a="f16", b="f16", d="f32", m=128, n=64, swizzles=(128, 128), majors="KK",
         in_tensor=False, add=True, edit=lambda bits: bits):  # fmt: skip
     """(what came out, what it must be, the trace)."""
-    k = tcgen05.KINDS[kind][0]
+    k = tcgen05.KINDS[kind.split(".")[0]][0]
     a_bits, a_values = drawn(rng, a, (m, k))
     b_bits, b_values = drawn(rng, b, (n, k))
     images, starts = [], []
@@ -148,6 +148,12 @@ def test_a_from_tensor_memory(rng, kind, type, m):
 
 def test_without_what_was_there(rng):
     found, wanted, _ = run(rng, "f16", add=False)
+    assert (found == wanted).all()
+
+
+@pytest.mark.parametrize("hint", ["fill", "use", "lastuse", "discard"])
+def test_hints_for_the_collector_change_nothing(rng, hint):
+    found, wanted, _ = run(rng, f"f16.collector::a::{hint}", add=False)
     assert (found == wanted).all()
 
 
@@ -240,9 +246,100 @@ def test_fragments_are_cutlass_layouts():
         assert len({*zip(lane.flat, column.flat, strict=True)}) == lane.size
 
 
+def moved(steps: str, stores: str = "true", rows=4):
+    """(the (128, 8) words afterwards, the trace) of a thread's `steps` on eight columns of tensor memory.
+
+    Before, lane l of a warp for which `stores` holds has 1000 + 8 l + column in them. Shared memory has `rows` rows of
+    eight words 8 r + i, by core matrices of 8 x 16 bytes; `from` is their descriptor, d the columns' address.
+    """
+    source = (
+        tcgen05_source.WRAPPERS
+        + f"""
+extern "C" __global__ void __launch_bounds__(128) k(u32* out) {{
+    __shared__ __align__(1024) u32 tile[1024];
+    __shared__ u64 bar;
+    __shared__ u32 base_;
+    const int t = threadIdx.x, warp = t / 32;
+    for (int i = t; i < {rows} * 8; i += 128) tile[i / 8 % 8 * 4 + i % 4 + i / 4 % 2 * 32 + i / 64 * 64] = i;
+    fence_proxy();
+    if (warp == 0) alloc(&base_, 32);
+    if (t == 0) init(&bar, 1);
+    __syncthreads();
+    const u32 d = base_, lanes = d + (warp << 21);
+    const u64 from = shared(tile) >> 4 | 8ull << 16 | 16ull << 32 | 1ull << 46;
+    if ({stores}) for (int i = 0; i < 8; ++i) store(lanes + i, 1000 + 8 * t + i);
+    wait_st(); before(); __syncthreads(); after();
+    if (t == 0) {{ {steps} commit(&bar); }}
+    wait(&bar, 0); after();
+    for (int i = 0; i < 8; ++i) {{ u32 x = load(lanes + i); wait_ld(); out[8 * t + i] = x; }}
+    before(); __syncthreads();
+    if (warp == 0) dealloc(d, 32);
+}}"""
+    )
+    out = np.zeros((128, 8), np.uint32)
+    trace = emulator.Module(compile_ptx(source, "100a")).launch("k", 1, 128, [out])
+    return out, trace
+
+
+STORED = 1000 + np.arange(1024).reshape(128, 8)
+
+
+def asm(instruction: str, *more: str) -> str:
+    """An inline instruction whose operands are d + more[0] (32 bits) and, if given, more[1] (64 bits)."""
+    ends = f', "l"({more[1]})' if len(more) > 1 else ""
+    return f'asm volatile("tcgen05.{instruction};" :: "r"(d + {more[0]}){ends} : "memory"); '
+
+
+def copied(lane: int) -> str:
+    return asm("cp.cta_group::1.4x256b [%0], %1", f"({lane} << 16)", "from")
+
+
+def shifted(lane: int) -> str:
+    return asm("shift.cta_group::1.down [%0]", f"({lane} << 16)")
+
+
+@pytest.mark.parametrize("lane", [0, 3, 31])
+def test_four_rows_go_to_a_lane_of_each_quarter(lane):
+    """As Apache TVM's documentation has it: lanes 0, 32, 64 and 96 from the origin."""
+    found, trace = moved(copied(lane))
+    wanted = STORED.copy()
+    wanted[lane::32] = np.arange(32).reshape(4, 8)
+    assert (found == wanted).all() and not trace.hazards
+
+
+@pytest.mark.parametrize("warp", range(4))
+def test_a_shift_moves_31_rows_by_one(warp):
+    """As NVIDIA's CuTe DSL has it: row r takes what row r + 1 had, and row 31 stays."""
+    found, trace = moved(shifted(32 * warp), stores=f"warp == {warp}")
+    mine, had = slice(32 * warp, 32 * warp + 32), STORED[32 * warp : 32 * warp + 32]
+    assert (found[mine][:31] == had[1:]).all() and (found[mine][31] == had[31]).all()
+    assert {hazard.kind for hazard in trace.hazards} == {"uninitialised-column"}  # others' loads
+
+
+def test_a_window_slides_by_a_shift_and_a_copy():
+    """shift, then 4x256b into the last lane: a pair that is done in order (PTX ISA 9.7.16.6.2)."""
+    found, _ = moved(shifted(0) + copied(31), stores="warp == 0")
+    assert (found[:31] == STORED[1:32]).all() and (found[31] == np.arange(8)).all()
+
+
+def test_a_shift_after_a_copy_is_not_in_order():
+    with pytest.raises(emulator.ExecutionError, match="before that: unfinished-product"):
+        moved(copied(0) + shifted(0), stores="warp == 0")
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [(shifted(0), "whether they are shifted too, the PTX ISA does not say"), (shifted(16), "a multiple of 32"),
+     (copied(32), "lanes 0 to 31")],
+)  # fmt: skip
+def test_what_is_not_said_of_moves_is_refused(steps, why):
+    with pytest.raises(emulator.ExecutionError, match=why):
+        moved(steps)
+
+
 def test_what_is_refused_is_named(rng):
     for form, why in (("mma.ws.cta_group::1.kind::f16", "ws"), ("mma.sp.cta_group::1.kind::f16", ""),
-                      ("shift.cta_group::1.down", "shift"), ("cp.cta_group::1.4x256b", "4x256b")):  # fmt: skip
+                      ("mma.cta_group::1.kind::f16.ashift", "ashift"), ("shift.cta_group::1.up", "shift")):  # fmt: skip
         text = f".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() {{ tcgen05.{form} [0], 0; }}"
         with pytest.raises(emulator.EmulatorError, match=f"tcgen05.*{why}"):
             emulator.Module(text).launch("k", 1, 32, [])

@@ -241,7 +241,6 @@ REFUSED = {
     "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {r}, %rd1, %rd1, p;": "n = 40",
     "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {f}, %rd1, %rd1, p, 2, 1, 0, 0;": "1 or -1",
     "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {f}, %rd1, %rd1, p, 1, 1, 0, 0;": "8 registers",
-    "tcgen05.shift.cta_group::1.down [%r1];": "tcgen05",
 }
 
 

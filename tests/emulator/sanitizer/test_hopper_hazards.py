@@ -247,6 +247,7 @@ def test_a_planted_mistake_is_named(name):
     found = [h for h in hazards if h.kind in kinds]
     assert found, hazards
     assert any(cure in str(h) for h in found), [str(h) for h in found]
+    assert all(h.note == (name == "the barriers are not fenced") for h in found)
     lines = {line for mark in marks for line in lines_of(source, mark)}
     assert any({at[1] for at in (h.source, h.other_source) if at} <= lines for h in found), found
 

@@ -88,6 +88,7 @@ MISTAKES = {
         "",
         "uncommitted-product",
     ),
+    "every warp names the first lanes": ("load(lanes);", "load(d);", "foreign-lanes"),
     "operands by threads without a fence": ("    fence_proxy();\n", "", "missing-proxy-fence"),
 }  # fmt: skip
 
@@ -115,7 +116,7 @@ ERRORS = {
         "    if (warp == 0) dealloc(d, 64);\n    __syncthreads();\n    x = load(lanes + 1);",
         "deallocated before",
     ),
-    "another warp's lanes": ("load(lanes);", "load(d);", "reaches lanes"),
+    "another warp's lanes": ("load(lanes);", "load(d + (1 << 21));", "reaches lanes"),
     "no power of two": ("alloc(&base_, 64)", "alloc(&base_, 48)", "power of two"),
     "a group of two among those of one": ("tcgen05.dealloc.cta_group::1", "tcgen05.dealloc.cta_group::2", "one cta_group"),
     "another swizzle's number": ("1ull << 46 |", "1ull << 46 | 3ull << 61 |", "bits 61 to 63"),
@@ -129,3 +130,18 @@ def test_what_hardware_leaves_undefined_is_an_error(name):
     assert old in RIGHT
     with pytest.raises(emulator.ExecutionError, match=why):
         run(RIGHT.replace(old, new))
+
+
+def test_where_the_columns_are_may_be_told_by_a_generic_address():
+    """As ThunderKittens gives it."""
+    source = RIGHT.replace('[%0], %1;" :: "r"(shared(to))', '[%0], %1;" :: "l"(to)', 1)
+    assert source != RIGHT
+    trace, out = run(source)
+    assert (out[:128] == 16).all() and not trace.hazards
+
+
+def test_a_warp_that_names_the_first_lanes_gets_its_own():
+    """As on a B200, where DeepGEMM's epilogues rely on it."""
+    trace, out = run(RIGHT.replace("load(lanes);", "load(d);"))
+    assert (out[:128] == 16).all()
+    assert {hazard.kind for hazard in trace.hazards} == {"foreign-lanes"}

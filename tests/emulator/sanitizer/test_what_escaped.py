@@ -61,6 +61,151 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) last_arrival(int other) {
     asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
     if (threadIdx.x == 0) arrive(at(&b), blockIdx.x ^ other);
 }
+// A block's warp 1 writes into the next block's memory, or arrives at its barrier; MEET says what comes before.
+template <int MEET, bool ARRIVES> __device__ void reach(int* out) {
+    __shared__ int s[32]; __shared__ unsigned long long b;
+    if (threadIdx.x == 0) init(&b, 1);
+    if (MEET == 3 && threadIdx.x == 0) asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    if (MEET == 1) __syncthreads();
+    if (MEET == 2) asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    if (MEET >= 3) asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    if (ARRIVES && threadIdx.x == 32) arrive(at(&b), blockIdx.x % 2 ^ 1);
+    if (!ARRIVES && threadIdx.x >= 32)
+        asm volatile("{.reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; st.shared::cluster.u32 [r], %2;}"
+                     :: "r"(at(s + threadIdx.x - 32)), "r"(blockIdx.x % 2 ^ 1), "r"(threadIdx.x) : "memory");
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+    if (!ARRIVES && threadIdx.x < 32) out[blockIdx.x * 32 + threadIdx.x] = s[threadIdx.x];
+}
+extern "C" __global__ void __cluster_dims__(2, 1, 1) store_at_once(int* out) { reach<1, false>(out); }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) store_after_meeting(int* out) { reach<4, false>(out); }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) arrive_at_once(int* out) { reach<1, true>(out); }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) arrive_unfenced(int* out) { reach<4, true>(out); }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) arrive_fenced(int* out) { reach<3, true>(out); }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) arrive_after_release(int* out) { reach<2, true>(out); }
+// All threads wait for an mbarrier that thread 0 makes, and arrives at; `meet` says whether they meet in between.
+extern "C" __global__ void made_by_another(int* out, int meet) {
+    __shared__ unsigned long long b;
+    if (threadIdx.x == 0) {
+        init(&b, 1);
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at(&b)) : "memory");
+    }
+    if (meet) __syncthreads();
+    wait(at(&b), 0);
+}
+// The same mbarrier twice, in the second turn made again or written over, after an `inval` or without one.
+extern "C" __global__ void twice(int* out, int inval, int plain) {
+    __shared__ unsigned long long b;
+    if (threadIdx.x) return;
+    init(&b, 1);
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at(&b)) : "memory");
+    if (inval) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at(&b)) : "memory");
+    if (plain) *(volatile int*)&b = 5; else init(&b, 1);
+}
+// A copy over what threads have written, behind a fence of the writers, of who copies, or of nobody; then a wait of
+// all, or one try.
+extern "C" __global__ void copy_over(const int* in, int* out, int fence, int once) {
+    __shared__ __align__(16) int s[32]; __shared__ unsigned long long b;
+    s[threadIdx.x] = 7;
+    if (fence == 1) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    if (threadIdx.x == 0) { init(&b, 1); asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (fence == 2) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(at(&b)) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                     :: "r"(at(s)), "l"(in), "r"(at(&b)) : "memory");
+    }
+    unsigned done = 0;
+    if (once == 1) asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p;}"
+                                : "=r"(done) : "r"(at(&b)) : "memory");
+    else if (once == 2) asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;}"
+                                     :: "r"(0), "r"(at(&b)) : "memory");
+    else wait(at(&b), 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+// Thread 0 stores 128 bytes in bulk, waits (1: .read, 2: all of it) or not, and the block reads them back.
+extern "C" __global__ void read_back(int* mid, int* out, int waits) {
+    __shared__ __align__(16) int s[32];
+    s[threadIdx.x] = threadIdx.x;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" :: "l"(mid), "r"(at(s)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        if (waits == 1) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        if (waits == 2) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+    __syncthreads();
+    out[threadIdx.x] = mid[31 - threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+// Threads write global memory, and a bulk copy of thread 0 reads it: behind a fence of all, of thread 0, or of nobody.
+extern "C" __global__ void copy_of_fresh(int* mid, int* out, int fence) {
+    __shared__ __align__(16) int s[32]; __shared__ unsigned long long b;
+    mid[threadIdx.x] = threadIdx.x;
+    if (fence == 1) asm volatile("fence.proxy.async;" ::: "memory");
+    if (fence == 3) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    if (threadIdx.x == 0) { init(&b, 1); asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (fence == 2) asm volatile("fence.proxy.async.global;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(at(&b)) : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                     :: "r"(at(s)), "l"(mid), "r"(at(&b)) : "memory");
+    }
+    wait(at(&b), 0);
+    out[threadIdx.x] = s[threadIdx.x];
+}
+#define LOAD(how, v, at) asm volatile("ld." how ".global.u32 %0, [%1];" : "=r"(v) : "l"(at) : "memory")
+// Block 0 writes and sets a flag, block 1 waits for it by an acquiring load (of the GPU's scope, or the block's), by a
+// relaxed one, or by a relaxed one and a fence.
+extern "C" __global__ void flagged(int* data, int* out, int way) {
+    if (blockIdx.x == 0) {
+        data[threadIdx.x] = threadIdx.x + 1;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (way == 4) __threadfence_block(); else __threadfence();
+            asm volatile("st.relaxed.gpu.global.u32 [%0], 1;" :: "l"(data + 64) : "memory");
+        }
+    } else {
+        int v = 0;
+        if (threadIdx.x == 0) {
+            while (!v)
+                if (way == 0 || way == 4) LOAD("acquire.gpu", v, data + 64);
+                else if (way == 1) LOAD("acquire.cta", v, data + 64);
+                else LOAD("relaxed.gpu", v, data + 64);
+            if (way == 3) __threadfence();
+        }
+        __syncthreads();
+        out[threadIdx.x] = data[threadIdx.x];
+    }
+}
+#define SYNC(n, c) asm volatile("bar.sync %0, %1;" :: "r"(n), "r"(c) : "memory")
+#define DONE out[blockIdx.x * 128 + threadIdx.x] = 1  // a kernel without memory is not watched
+#define ARRIVE(n, c) asm volatile("bar.arrive %0, %1;" :: "r"(n), "r"(c) : "memory")
+// Two pairs of warps, each at a barrier of its own or both at one; the second pair later, perhaps behind a barrier.
+extern "C" __global__ void pairs(int* out, int shared) {
+    SYNC(1 + (shared ? 0 : threadIdx.x / 64), 64);
+    DONE;
+}
+extern "C" __global__ void pairs_in_turn(int* out, int unordered) {
+    if (threadIdx.x < 64) SYNC(1, 64);
+    if (!unordered) __syncthreads();
+    else if (threadIdx.x >= 64) for (int i = 0; i < 200; ++i) __nanosleep(20);
+    if (threadIdx.x >= 64) SYNC(1, 64);
+    DONE;
+}
+extern "C" __global__ void hand_over(int* out, int unordered) {  // one half arrives, the other waits, three times
+    for (int i = 0; i < 3; ++i)
+        if (threadIdx.x < 64) { ARRIVE(1, 128); if (!unordered) SYNC(2, 128); }
+        else { SYNC(1, 128); if (!unordered) ARRIVE(2, 128); }
+    DONE;
+}
+extern "C" __global__ void two_counts(int* out, int differ) {
+    if (threadIdx.x >= 96) ARRIVE(2, 128); else SYNC(2, differ ? 96 : 128);
+    DONE;
+}
 """
 
 
@@ -73,7 +218,9 @@ def kinds(trace):
     return {hazard.kind for hazard in trace.hazards}
 
 
-@pytest.mark.parametrize(("count", "found"), [(3, set()), (2, {"write-after-read"})])
+@pytest.mark.parametrize(
+    ("count", "found"), [(3, set()), (2, {"write-after-read", "surplus-arrival"})]
+)
 @pytest.mark.parametrize(("entry", "grid"), [("refill", 1), ("refill_afar", 2)])
 def test_an_arrival_too_many_is_of_the_next_phase(module, entry, grid, count, found):
     assert kinds(module.launch(entry, grid, 128, [np.zeros(128, "i4"), np.int32(count)])) == found
@@ -82,6 +229,91 @@ def test_an_arrival_too_many_is_of_the_next_phase(module, entry, grid, count, fo
 @pytest.mark.parametrize(("other", "found"), [(0, set()), (1, {"exited-block"})])
 def test_only_another_blocks_memory_can_be_gone(module, other, found):
     assert kinds(module.launch("last_arrival", 2, 32, [np.int32(other)])) == found
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("store_at_once", {"unstarted-block"}),
+        ("store_after_meeting", set()),
+        ("arrive_at_once", {"unstarted-block", "unmade-barrier"}),
+        ("arrive_unfenced", {"unmade-barrier"}),
+        ("arrive_fenced", set()),
+        ("arrive_after_release", set()),
+    ],
+)
+def test_a_block_has_begun_and_made_its_barrier_before_another_reaches_it(module, entry, found):
+    assert kinds(module.launch(entry, 4, 64, [np.zeros(128, "i4")])) == found
+
+
+@pytest.mark.parametrize(("meet", "found"), [(1, set()), (0, {"unmade-barrier"})])
+def test_an_mbarrier_is_made_before_it_is_used(module, meet, found):
+    assert (
+        kinds(module.launch("made_by_another", 2, 64, [np.zeros(1, "i4"), np.int32(meet)])) == found
+    )
+
+
+@pytest.mark.parametrize(
+    ("inval", "plain", "found"),
+    [(1, 0, set()), (0, 0, {"remade-barrier"}), (1, 1, set()), (0, 1, {"overwritten-barrier"})],
+)
+def test_an_mbarrier_in_use_is_not_made_again(module, inval, plain, found):
+    args = [np.zeros(1, "i4"), np.int32(inval), np.int32(plain)]
+    assert kinds(module.launch("twice", 2, 32, args)) == found
+
+
+@pytest.mark.parametrize(("fence", "found"), [(0, {"missing-proxy-fence"}), (1, set()), (2, set())])
+def test_a_copy_over_what_threads_wrote_needs_a_fence(module, fence, found):
+    out = np.zeros(32, "i4")
+    trace = module.launch(
+        "copy_over", 1, 32, [np.arange(32, dtype="i4"), out, np.int32(fence), np.int32(0)]
+    )
+    assert kinds(trace) == found
+    assert (out == np.arange(32)).all()
+
+
+@pytest.mark.parametrize("once", [1, 2])
+def test_a_wait_whose_answer_nobody_looks_at_is_none(module, once):
+    """The old data is there, every time, as without a wait."""
+    out = np.zeros(32, "i4")
+    trace = module.launch(
+        "copy_over", 1, 32, [np.arange(32, dtype="i4"), out, np.int32(1), np.int32(once)]
+    )
+    assert {"unchecked-wait", "unfinished-copy"} <= kinds(trace)
+    assert (out == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("waits", "found"), [(0, {"unfinished-store"}), (1, {"unfinished-store"}), (2, set())]
+)
+def test_what_a_copy_stores_is_there_when_its_thread_has_waited(module, waits, found):
+    mid, out = np.zeros(32, "i4"), np.zeros(32, "i4")
+    assert kinds(module.launch("read_back", 1, 32, [mid, out, np.int32(waits)])) == found
+    assert (out == (np.arange(32)[::-1] if waits == 2 else 0)).all()
+    assert (mid == np.arange(32)).all()
+
+
+@pytest.mark.parametrize(
+    ("fence", "found"),
+    [(0, {"missing-proxy-fence"}), (1, set()), (2, set()), (3, {"missing-proxy-fence"})],
+)
+def test_a_copy_of_what_threads_wrote_to_global_memory_needs_a_fence(module, fence, found):
+    args = [np.zeros(32, "i4"), np.zeros(32, "i4"), np.int32(fence)]
+    assert kinds(module.launch("copy_of_fresh", 1, 32, args)) == found
+
+
+@pytest.mark.parametrize("way", range(5))
+def test_a_flag_is_acquired_as_well_as_released(module, way):
+    """0: as it should be; 1: acquired in the block's scope; 2: relaxed; 3: and a fence; 4: fenced in the block's scope."""
+    trace = module.launch("flagged", 2, 32, [np.zeros(65, "i4"), np.zeros(32, "i4"), np.int32(way)])
+    assert kinds(trace) == (set() if way in (0, 3) else {"global-race"})
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("entry", ["pairs", "pairs_in_turn", "hand_over", "two_counts"])
+def test_a_named_barrier_is_for_those_who_belong_together(module, entry, wrong):
+    trace = module.launch(entry, 2, 128, [np.zeros(256, "i4"), np.int32(wrong)])
+    assert kinds(trace) == ({"shared-barrier"} if wrong else set())
 
 
 @pytest.mark.parametrize(("count", "taken"), [(248, True), (240, False)])
@@ -112,3 +344,87 @@ def test_the_address_of_a_parameter_in_32_bits(address):
     out = np.zeros(1, "u4")
     emulator.Module(text).launch("k", 1, 1, [out, np.arange(32, dtype="u4").tobytes()])
     assert out[0] == 1
+
+
+MAPS = r"""
+struct __align__(64) Map { unsigned char opaque[128]; };
+struct Both { Map in; int scale; Map out; int* count; };
+__device__ unsigned at(const void* p) { return __cvta_generic_to_shared(p); }
+// Doubles (by `scale`) 8 x 32 of a padded tile, which the stored map clips.
+__device__ void scaled(const void* in, const void* out, int scale) {
+    __shared__ __align__(128) int tile[8 * 36]; __shared__ unsigned long long b;
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(at(&b)) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;" :: "r"(at(&b)) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %2}], [%3];"
+                     :: "r"(at(tile)), "l"(in), "r"(0), "r"(at(&b)) : "memory");
+    }
+    __syncthreads();
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p;}"
+                     : "=r"(done) : "r"(at(&b)) : "memory");
+    int mine[8];
+    for (int row = 0; row < 8; ++row) mine[row] = tile[row * 32 + threadIdx.x] * scale;
+    __syncwarp();
+    for (int row = 0; row < 8; ++row) tile[row * 36 + threadIdx.x] = mine[row];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %1}], [%2];"
+                     :: "l"(out), "r"(0), "r"(at(tile)) : "memory");
+        asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+extern "C" __global__ void by_value(const __grid_constant__ Map in, const __grid_constant__ Map out) { scaled(&in, &out, 2); }
+extern "C" __global__ void by_pointer(const Map* in, const Map* out) { scaled(in, out, 2); }
+extern "C" __global__ void in_struct(const __grid_constant__ Both both) {
+    scaled(&both.in, &both.out, both.scale);
+    if (threadIdx.x == 0) *both.count = 1;
+}
+extern "C" __global__ void behind_pointer(const Both* both) {
+    scaled(&both->in, &both->out, both->scale);
+    if (threadIdx.x == 0) *both->count = 1;
+}
+"""
+
+
+@pytest.mark.parametrize("entry", ["by_value", "by_pointer", "in_struct", "behind_pointer"])
+def test_tensor_maps_by_value_behind_pointers_and_in_structs(entry):
+    """What the store clips, nobody has to write."""
+    data, out = np.arange(256, dtype="i4").reshape(8, 32), np.zeros((8, 32), "i4")
+    count = np.zeros(1, "i4")
+    maps = [emulator.TensorMap(data, (8, 32)), emulator.TensorMap(out, (8, 36))]
+    fields = (maps[0], np.int32(2), maps[1], count)
+    args = maps if entry.startswith("by_") else [fields]
+    trace = emulator.Module(compile_ptx(MAPS, "90a")).launch(entry, 1, 32, args)
+    assert (out == 2 * data).all()
+    assert kinds(trace) == set()
+    assert count[0] == (0 if entry.startswith("by_") else 1)
+
+
+def test_fields_that_do_not_fit_are_told():
+    module = emulator.Module(compile_ptx(MAPS, "90a"))
+    one = emulator.TensorMap(np.zeros((8, 32), "i4"), (8, 32))
+    with pytest.raises(TypeError, match="takes 384 bytes; these members take 512"):
+        module.launch("in_struct", 1, 32, [(one,) * 4])
+    with pytest.raises(TypeError, match=r"member 1: .*, not int"):
+        module.launch("in_struct", 1, 32, [(one, 2)])
+    with pytest.raises(TypeError, match="for a struct that holds one pass a tuple"):
+        module.launch("in_struct", 1, 32, [one])
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "ld.const.u32 %r2, [%r1+4];",
+        "cvt.u64.u32 %rd2, %r1; cvta.const.u64 %rd3, %rd2; ld.u32 %r2, [%rd3+4];",
+    ],
+)
+def test_the_address_of_a_constant_in_32_bits(how):
+    text = f""".version 9.0\n.target sm_90a\n.address_size 64\n.const .align 4 .u32 c[2] = {{7, 9}};
+    .visible .entry k(.param .u64 out) {{ .reg .b32 %r<3>; .reg .b64 %rd<4>;
+    mov.b32 %r1, c; {how} ld.param.u64 %rd1, [out]; st.global.u32 [%rd1], %r2; ret; }}"""
+    out = np.zeros(1, "u4")
+    emulator.Module(text).launch("k", 1, 1, [out])
+    assert out[0] == 9
