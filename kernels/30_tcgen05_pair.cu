@@ -3,6 +3,7 @@
 // both blocks count at the first one's barriers, its one thread starts the products of both, and their commits arrive in
 // both. Tiles: pair 256 x BN x 64. K and N in multiples of 8 (16-byte rows); sm_100a.
 #include "blackwell.cuh"
+#include "launch_control.cuh"
 
 #ifndef BM
 #define BM 128
@@ -15,6 +16,9 @@
 #endif
 #ifndef BLOCKS
 #define BLOCKS 148
+#endif
+#ifndef TAKE_OVER
+#define TAKE_OVER 0  // a pair for each tile, and those that run take over tiles of pairs that have not begun
 #endif
 #ifndef BF16_INPUT
 #define BF16_INPUT 0
@@ -49,6 +53,7 @@ constexpr int STAGE_BYTES = A_BYTES + PANELS * PANEL_BYTES;
 constexpr int COLUMNS = 2 * BN;                         // of tensor memory: two sets of sums
 constexpr int STORERS = 4, COPIER = 4, MULTIPLIER = 5;  // warps
 constexpr int THREADS = 6 * 32;
+constexpr int READERS = 2 * (1 + STORERS) + 1;  // of an answer: copiers and storers of both, the first one's multiplier
 static_assert(BM == 128 && (BN == 128 || BN == 256), "128 lanes in each block, and columns by powers of two");
 // [/tiles]
 
@@ -57,10 +62,13 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 
                       int M, int N, int K, float alpha, float beta) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ __align__(8) unsigned long long barriers[2 * STAGES + 4];
+    __shared__ __align__(16) uint4 answers[2];
+    __shared__ __align__(8) unsigned long long turns[4];
     __shared__ unsigned tensor_address;
     const unsigned stage0 = shared_address(shared);
     const unsigned full = shared_address(barriers), empty = full + STAGES * 8;
     const unsigned summed = empty + STAGES * 8, stored = summed + 2 * 8;
+    const unsigned answered = shared_address(turns), understood = answered + 2 * 8;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int rank = cluster_rank(), first_tile = blockIdx.x / 2, pairs = gridDim.x / 2;
     const int tile_cols = (N + BN - 1) / BN, tiles = (M + 2 * BM - 1) / (2 * BM) * tile_cols;
@@ -74,6 +82,10 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 
         for (int set = 0; set < 2; ++set) {
             barrier_init(summed + set * 8, 1);            // the commit of the last products
             barrier_init(stored + set * 8, 2 * STORERS);  // every warp of both that reads the sums
+        }
+        for (int turn = 0; TAKE_OVER && turn < 2; ++turn) {
+            barrier_init(answered + turn * 8, 1);          // the copier, and the bytes of the answer
+            barrier_init(understood + turn * 8, READERS);  // everybody who looks at it
         }
         barrier_init_fence();
     }
@@ -96,10 +108,33 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 
         set_phase ^= set == 0;
     };
 
+    // [turns]
+    int turn = 0;
+    unsigned turn_phase = 0;
+    auto ask = [&] {  // the copiers', before they copy a tile: the answer is there when it is needed
+        if (!TAKE_OVER) return;
+        if (rank == 0) barrier_wait(understood + turn * 8, turn_phase ^ 1);
+        barrier_expect(answered + turn * 8, sizeof(uint4));
+        if (rank == 0) ask_for_cluster(shared_address(answers + turn), answered + turn * 8);
+    };
+    auto next_tile = [&](int tile) {  // `tiles` if there is none
+        if (!TAKE_OVER) return tile + pairs;
+        barrier_wait(answered + turn * 8, turn_phase);
+        const int first = cluster_taken_over(shared_address(answers + turn));
+        async_fence();  // read before the next answer is written
+        if (warp < STORERS) __syncwarp();
+        if (warp >= STORERS || lane == 0) barrier_arrive_at(understood + turn * 8, 0);
+        turn ^= 1;
+        turn_phase ^= turn == 0;
+        return first < 0 ? tiles : first / 2;
+    };
+    // [/turns]
+
     if (warp == COPIER) {
         // [copy]
         if (lane == 0) {
-            for (int tile = first_tile; tile < tiles; tile += pairs) {
+            for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
+                ask();
                 const int row = (tile / tile_cols * 2 + rank) * BM;
                 const int col = tile % tile_cols * BN + rank * (BN / 2);
                 for (int k_step = 0; k_step < K; k_step += BK) {
@@ -118,7 +153,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 
     } else if (warp == MULTIPLIER) {
         // [multiply]
         if (rank == 0 && lane == 0) {
-            for (int tile = first_tile; tile < tiles; tile += pairs) {
+            for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
                 barrier_wait(stored + set * 8, set_phase ^ 1);  // these columns are free again
                 tensor_fence_after();
                 for (int k_step = 0; k_step < K; k_step += BK) {
@@ -138,7 +173,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 
         // [/multiply]
     } else {
         // [store]
-        for (int tile = first_tile; tile < tiles; tile += pairs) {
+        for (int tile = first_tile; tile < tiles; tile = next_tile(tile)) {
             const int row = (tile / tile_cols * 2 + rank) * BM, col = tile % tile_cols * BN;
             barrier_wait(summed + set * 8, set_phase);
             tensor_fence_after();

@@ -1,9 +1,10 @@
-"""`python -m kernels check|build|source`."""
+"""`python -m kernels check|build|alone|source`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from .arguments import architectures, macro, size
 from .build import build, check_arch
@@ -102,6 +103,22 @@ def run_source(options) -> int:
     return 0
 
 
+def run_alone(options) -> int:
+    from .alone import line, run_all
+
+    if options.line:
+        print(
+            "\n".join(
+                line(name) for name in options.rungs or [n for n, r in RUNGS.items() if r.path]
+            )
+        )
+        return 0
+    wrong = run_all(
+        options.rungs, options.folder, options.arch, options.size or (), options.compile_only
+    )
+    return 1 if wrong else 0
+
+
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -146,6 +163,20 @@ def arguments() -> argparse.ArgumentParser:
     building.add_argument(
         "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
     )
+
+    leaving = command(
+        "alone",
+        run_alone,
+        "builds rungs with nvcc and a main of their own, and runs them; all of this GPU's unless named",
+    )
+    leaving.add_argument("rungs", nargs="*", metavar="RUNG")
+    leaving.add_argument("--size", type=size, metavar="N|MxNxK", help="4096 unless given")
+    leaving.add_argument("--arch", type=int, help="compile for this architecture")
+    leaving.add_argument(
+        "--folder", type=Path, default=Path("build/alone"), help="where the programs are kept"
+    )
+    leaving.add_argument("--compile-only", action="store_true")
+    leaving.add_argument("--line", action="store_true", help="print what a reader types, no more")
 
     showing = command("source", run_source, "a rung's CUDA source, or one part of it")
     showing.add_argument("rung", metavar="RUNG")

@@ -78,6 +78,58 @@ __device__ __forceinline__ void tensor_multiply(unsigned d, unsigned long long a
             : "memory");
 }
 
+// ---- Products of numbers with block scales, which stand in tensor memory: a column holds 4 scales of each of 32 rows.
+
+struct e2m1 {  // two numbers of 4 bits: a sign, 2 of exponent, 1 of mantissa
+    unsigned char bits;
+};
+
+// Says what is multiplied: e4m3, 32 of them to a scale of ue8m0 (`byte` says which of a column's four), or e2m1, 16 to a
+// scale of e4m3 and all four of the column; m rows, n columns, both K-major, summed in fp32. 9.7.16.4.2.
+template <typename In>
+__device__ constexpr unsigned tensor_instruction_scaled(int m, int n, int byte = 0) {
+    constexpr unsigned FORMAT = IS_SAME<In, e2m1> ? 1 : 0, POWERS_OF_TWO = IS_SAME<In, e4m3> ? 1 << 23 : 0;
+    return FORMAT << 7 | FORMAT << 10 | POWERS_OF_TWO | n / 8 << 17 | m / 128 << 27 | byte << 29 | byte << 4;
+}
+
+// As tensor_multiply, 32 bytes of k; the scales of A and B from their columns on. 9.7.16.10.9.1.
+template <typename In>
+__device__ __forceinline__ void tensor_multiply_scaled(unsigned d, unsigned long long a, unsigned long long b,
+                                                       unsigned instruction, unsigned a_scales, unsigned b_scales,
+                                                       bool add) {
+    if constexpr (IS_SAME<In, e2m1>)
+        asm volatile(
+            "{\n.reg .pred add;\nsetp.ne.b32 add, %6, 0;\n"
+            "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%0], %1, %2, %3, [%4], [%5], "
+            "add;\n}" ::"r"(d),
+            "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales), "r"(static_cast<int>(add))
+            : "memory");
+    else
+        asm volatile(
+            "{\n.reg .pred add;\nsetp.ne.b32 add, %6, 0;\n"
+            "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X [%0], %1, %2, %3, [%4], [%5], "
+            "add;\n}" ::"r"(d),
+            "l"(a), "l"(b), "r"(instruction), "r"(a_scales), "r"(b_scales), "r"(static_cast<int>(add))
+            : "memory");
+}
+
+// 512 bytes of scales, of 128 rows, to four columns: 16 bytes to each of 32 lanes, and to the other three times 32 as
+// well. The same thread's products that follow find them there. 9.7.16.9.2: tcgen05.cp.
+constexpr int SCALE_TILE_BYTES = 512;
+__device__ __forceinline__ void tensor_copy_scales(unsigned tensor, unsigned shared) {
+    constexpr unsigned long long EIGHT_LANES = 128 >> 4;
+    const unsigned long long tile = 1ull << 46 | EIGHT_LANES << 32 | (shared & 0x3ffff) >> 4;
+    asm volatile("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;" ::"r"(tensor), "l"(tile) : "memory");
+}
+
+// Bytes in one piece, global to shared memory; they count at `barrier`. 9.7.9.25.4.1: cp.async.bulk.
+__device__ __forceinline__ void bulk_load(unsigned shared, const void* global, int bytes, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared),
+        "l"(global), "r"(bytes), "r"(barrier)
+        : "memory");
+}
+
 // One arrival at the barrier when everything that this thread has started is done. 9.7.16.9.1: tcgen05.commit.
 __device__ __forceinline__ void tensor_commit(unsigned barrier) {
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier)

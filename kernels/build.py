@@ -44,6 +44,7 @@ from .shipped import shipped
 DEFAULT_ARCH = int(os.environ.get("GEMM_ARCH") or 80)
 TRIES = 5  # compiles at most
 ENOUGH = 3  # as many that load alike are right; by accident, one time in 4,000
+COMPILERS: set[str] = set()  # what made the builds that this process asked for
 CACHE_FORMAT = 5
 CACHE_ENTRIES = 4000
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -117,6 +118,7 @@ def build(
     arch = flags[0].removeprefix("-arch=sm_")
     carried = os.environ.get("GEMM_BUILDS")
     if cache and carried and (hit := _read(Path(carried) / _file_name(asked))):
+        COMPILERS.add(hit.compiler)
         return replace(hit, macros=macros)
     try:
         nvrtc = compiler()
@@ -130,6 +132,7 @@ def build(
     check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
     version = f"NVRTC {nvrtc.major}.{nvrtc.minor}"
+    COMPILERS.add(version)
     path = cache_folder() / "builds" / _file_name([*asked, version, version_of(folders)])
     if cache and (hit := _read(path)):
         if carried:

@@ -19,6 +19,7 @@ from .build import Build, check_arch, normal_arch
 from .errors import UnsupportedGPU
 from .formats import encode
 from .gemm import arch_on_emulator, gemm
+from .launch import loaded
 from .machine import choose, gpu
 from .rung import Rung, Types
 from .rungs import RUNGS, find
@@ -52,6 +53,17 @@ class Checked:
         return not self.problem or self.skipped
 
 
+@dataclass(frozen=True)
+class NotSetBack:
+    """A module variable in which a kernel counts, and which its next launch finds as this one left it."""
+
+    name: str
+    kind = "not-set-back"
+
+    def __str__(self) -> str:
+        return f"{self.name} is not as it was before the launch: the next one goes on counting from there"
+
+
 def random_inputs(types: Types, M: int, N: int, K: int, seed: int = 0):
     """A `(M, K)`, B `(K, N)`, C `(M, N)`: independent, uniform in [-1, 1), never zero throughout,
     in the rung's dtypes.
@@ -70,7 +82,7 @@ def edge_sizes(
     rung = find(rung)
     values = rung.resolve(macros, arch)
     bm, bn, bk = _tile(rung, values)
-    steps = values.get("STAGES", 1) + 2
+    steps = (values.get("STAGES", 1) + 2) * max(1, values.get("SPLIT", 1))  # of each block
     return [
         (1, 1, 1),
         (17, 19, 23),
@@ -93,13 +105,15 @@ def persistent_case(
         return None
     bm, bn, bk = _tile(rung, values)
     cluster = [values.get(name, 1) for name in ("CLUSTER", "CLUSTER_M", "CLUSTER_N")]
-    values["BLOCKS"] = blocks = 2 * math.prod(cluster)
+    several = 2
     if "SPLIT" in values:
         values["SPLIT"] = 0  # stream-K: the setting in which blocks stay
+        several = 3  # and share tiles, since their number does not divide that of all k-steps
+    values["BLOCKS"] = blocks = several * math.prod(cluster)
     if "GROUP" in values:
         values["GROUP"] = 2  # so that few tiles make several groups
-    rows = -(-TILES_PER_BLOCK * blocks // 2) + 1
-    steps = values.get("STAGES", 2) + 1
+    rows = -(-TILES_PER_BLOCK * blocks // 2) + several - 1
+    steps = values.get("STAGES", 2) + several - 1
     return values, [(rows * bm - 7, 2 * bn - 8, bk + 8), (bm + 1, (rows + 1) * bn, steps * bk - 8)]
 
 
@@ -161,7 +175,9 @@ def check_one(
     built: Build | None = None,
     seed: int = 0,
 ):
-    """`(Accuracy, hazards)` of one run. With beta = 0 the kernel gets a C full of NaN."""
+    """`(Accuracy, hazards)` of one run; a count that the kernel leaves behind is a hazard too. With beta = 0 the kernel
+    gets a C full of NaN.
+    """
     rung = find(rung)
     types = rung.types(macros)
     A, B, C = random_inputs(types, *size, seed)
@@ -170,6 +186,8 @@ def check_one(
     given = C if beta != 0 else None
     result = gemm(rung, A, B, given, alpha, beta, macros, machine, arch, built)
     hazards = list(result.trace.hazards) if result.trace is not None else []
+    if result.trace is not None:
+        hazards += map(NotSetBack, loaded(result.build.ptx).not_set_back(rung.entry))
     return accuracy(result.C, A, B, C, alpha, beta, types), hazards
 
 
@@ -185,8 +203,9 @@ def check(
     """Check rungs (all of them unless named) on the emulator, and on the GPU where there is one.
 
     Every rung runs at `sizes`, or around the edges of its own tiles; the settings of alpha and beta
-    alternate. Besides the row's configurations, those that searches have found are checked (unless
-    `defaults`), a persistent kernel's loop, and the row's promises. `large` adds, on a GPU, matrices
+    alternate. Besides the row's configurations, those that it names for this (`Rung.checked`) and those that searches
+    have found are checked (the last unless `defaults`), a persistent kernel's loop, and the row's promises. All sizes of
+    a setting are launches in a row of one module, with what its variables then hold. `large` adds, on a GPU, matrices
     of nearly 2^31 elements. The error bound is `kernels.accuracy`'s. Prints one table unless `show`
     is false.
     """
@@ -218,11 +237,19 @@ def _cases(rung: Rung, machine: str, sizes, arch, defaults: bool, large: bool):
     persistent = persistent_case(rung, None, target)
     if persistent and not sizes:
         yield persistent[0], machine, persistent[1], arch
+    for macros in rung.checked:
+        yield macros, machine, sizes or edge_sizes(rung, macros, target)[2:], arch
+        if (
+            (again := persistent_case(rung, macros, target))
+            and "SPLIT" not in again[0]
+            and not sizes
+        ):
+            yield again[0], machine, again[1], arch
     for macros, its in (
         [] if defaults else searched(rung, arch if machine == "emulator" else target)
     ):
-        if macros != rung.resolve(None, its):
-            yield macros, machine, sizes or edge_sizes(rung, macros, its)[3:4], its
+        if macros != rung.resolve(None, its):  # two launches in a row, the second with beta
+            yield macros, machine, sizes or edge_sizes(rung, macros, its)[2:4], its
             if (again := persistent_case(rung, macros, its)) and not sizes:
                 yield again[0], machine, again[1][:1], its
     if large and machine == "gpu":

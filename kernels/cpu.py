@@ -5,6 +5,7 @@ would save.
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -53,8 +54,12 @@ def threads(
             np.multiply(columns[:, k], wide_b[k], out=term)
             np.add(sums, term, out=sums)
 
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(strip, range(0, M, STRIP)))
+    firsts = range(0, M, STRIP)
+    if sys.platform == "emscripten":  # a browser's Python has no threads
+        list(map(strip, firsts))
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(strip, firsts))
     return _epilogue(product, C, alpha, beta, A.dtype)
 
 

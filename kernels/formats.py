@@ -2,14 +2,19 @@
 
 `encode` rounds to the nearest number of a format, ties to even, and clips at the largest of e4m3 (OCP
 8-bit Floating Point Specification, 2023: 448, and no infinity). `decode` gives float32 back. Both
-take and give NumPy or CuPy arrays; what NumPy knows passes through as it is.
+take and give NumPy or CuPy arrays; what NumPy knows passes through as it is. A matrix of mxfp8 or nvfp4 is float32
+until it is launched (`blocks.quantise`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-STORED = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "tf32": "float32"}
+STORED = {
+    "bfloat16": "uint16",
+    "float8_e4m3fn": "uint8",
+    **dict.fromkeys(("tf32", "mxfp8", "nvfp4"), "float32"),
+}
 
 
 def stored(name: str) -> str:
@@ -19,18 +24,13 @@ def stored(name: str) -> str:
 
 def encode(values, name: str):
     """Float32 values as the stored numbers of a format; integer formats take values in [-1, 1) times 127."""
-    xp = _library(values)
+    xp = library(values)
     values = values.astype(np.float32)
     if name == "bfloat16":
         bits = values.view(np.uint32)
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
     if name == "float8_e4m3fn":
-        table = xp.asarray(E4M3[:127])  # its finite numbers, from 0 to 448
-        at = xp.clip(xp.searchsorted(table, xp.abs(values)), 1, 126)
-        below, above = table[at - 1], table[at]
-        up = xp.abs(values) - below > above - xp.abs(values)
-        tie = xp.abs(values) - below == above - xp.abs(values)
-        code = at - 1 + (up | (tie & ((at - 1) % 2 == 1)))
+        code = nearest(E4M3[:127], xp.abs(values))  # its finite numbers, from 0 to 448
         return (code + 128 * (values < 0)).astype(np.uint8)
     if name == "int8":
         return xp.rint(127 * values).astype(np.int8)
@@ -42,8 +42,17 @@ def decode(array, name: str):
     if name == "bfloat16":
         return (array.astype(np.uint32) << 16).view(np.float32)
     if name == "float8_e4m3fn":
-        return _library(array).asarray(E4M3)[array]
+        return library(array).asarray(E4M3)[array]
     return array
+
+
+def nearest(table: np.ndarray, values):
+    """The place in an ascending table of the number nearest to each value; even places win ties, the last takes what is above."""
+    xp = library(values)
+    table = xp.asarray(table)
+    at = xp.clip(xp.searchsorted(table, values), 1, len(table) - 1)
+    below, above = values - table[at - 1], table[at] - values
+    return at - 1 + ((below > above) | ((below == above) & (at % 2 == 0)))
 
 
 def _e4m3() -> np.ndarray:
@@ -59,7 +68,8 @@ def _e4m3() -> np.ndarray:
 E4M3 = _e4m3()
 
 
-def _library(array):
+def library(array):
+    """NumPy, or CuPy for its arrays."""
     if hasattr(array, "__cuda_array_interface__"):
         import cupy
 

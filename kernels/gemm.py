@@ -11,6 +11,8 @@ import numpy as np
 from emulator import TensorMap
 from emulator.machine.tensor_map import FORMATS
 
+from .blocks import FORMATS as BLOCK_FORMATS
+from .blocks import quantise, tiled
 from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
 from .launch import launch
@@ -40,7 +42,16 @@ class Plan:
     def arguments(self, A, B, C, alpha: float, beta: float) -> list:
         """Kernel arguments for padded arrays."""
         sizes = [np.int32(n) for n in self.padded]
-        return [*self._matrices(A, B, C), *sizes, np.float32(alpha), np.float32(beta)]
+        scales = []
+        if self.types.inputs in BLOCK_FORMATS:
+            form, boxes = BLOCK_FORMATS[self.types.inputs], self.rung.boxes(**self.macros)
+            sides = [quantise(matrix, self.types.inputs) for matrix in (A, B)]
+            A, B = (side.codes for side in sides)
+            for side, (rows, columns) in zip(sides, (boxes["A"], boxes["B"]), strict=True):
+                scales.append(tiled(side.scales, rows, columns // form.block))
+                alpha *= side.factor
+        *matrices, C = self._matrices(A, B, C)
+        return [*matrices, *scales, C, *sizes, np.float32(alpha), np.float32(beta)]
 
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """Shapes of A, B and C as the kernel reads them."""
@@ -55,7 +66,10 @@ class Plan:
         """A, B and C as the kernel takes them: pointers, or tensor maps where it copies by TMA."""
         if self.rung.boxes is None:
             return [A, B, C]
-        boxes = self.rung.boxes(**self.macros)
+        boxes = dict(self.rung.boxes(**self.macros))
+        if self.types.inputs in BLOCK_FORMATS:  # of codes, in bytes
+            bits = BLOCK_FORMATS[self.types.inputs].bits
+            boxes |= {name: (boxes[name][0], boxes[name][1] * bits // 8) for name in "AB"}
         formats = {"A": self.types.inputs, "B": self.types.inputs, "C": self.types.output}
         maps = []
         for name, array in (("A", A), ("B", B), ("C", C)):

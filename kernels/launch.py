@@ -72,7 +72,7 @@ def launch(
     if machine == "emulator":
         if any(_on_gpu(a) for a in args):
             raise ValueError("the emulator takes NumPy arrays: convert CuPy arrays with .get()")
-        return _module(build.ptx).launch(
+        return loaded(build.ptx).launch(
             entry,
             grid=grid,
             block=block,
@@ -197,8 +197,9 @@ def _on_gpu(value) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
 
-@lru_cache(maxsize=64)
-def _module(ptx: str):
+@lru_cache(maxsize=16)  # a large kernel decoded takes 15 MB and more
+def loaded(ptx: str):
+    """The emulator's module of a PTX text: one for all launches, so that its variables live on."""
     import emulator
 
     return emulator.Module(ptx)

@@ -12,7 +12,8 @@ from functools import lru_cache
 class Peak:
     """Data-sheet limits of one GPU: dense TFLOP/s by input format, GB/s of device memory, MB of L2.
 
-    `match` are the words that its name contains. fp16 is with fp32 accumulation.
+    `match` are the words that its name contains. fp16 is with fp32 accumulation. `arch`, `sms`, `lanes` (FP32 multiply-add
+    units of one multiprocessor) and `boost_mhz` (the clock that its FP32 peak is stated for) are 0 where no sheet gives them all.
     """
 
     name: str
@@ -23,6 +24,15 @@ class Peak:
     bandwidth: float
     l2_mb: float
     reference: str
+    arch: int = 0
+    sms: int = 0
+    lanes: int = 0
+    boost_mhz: int = 0
+
+    @property
+    def of_units(self) -> float:
+        """TFLOP/s of its FP32 units: one multiply-add each, every clock."""
+        return 2e-6 * self.sms * self.lanes * self.boost_mhz
 
     def tflops(self, inputs: str) -> float | None:
         """Peak for inputs "float32", "tf32" or "float16"."""
@@ -33,25 +43,33 @@ class Peak:
 # accumulation at half rate, their data sheets' headline number is for fp16 accumulation or
 # sparsity.
 PEAKS = (
-    Peak("T4", ("T4",), 8.1, None, 65, 320, 4, "NVIDIA T4 Tensor Core GPU data sheet (2019)"),
-    Peak("L40S", ("L40S",), 91.6, 183, 362, 864, 96, "NVIDIA L40S data sheet (2023)"),
-    Peak("L4", ("L4",), 30.3, 60, 121, 300, 48, "NVIDIA L4 data sheet (2023)"),
-    Peak("A100 80GB", ("A100", "80GB"), 19.5, 156, 312, 2039, 40, "NVIDIA A100 data sheet (2021)"),
+    Peak("T4", ("T4",), 8.1, None, 65, 320, 4, "NVIDIA T4 Tensor Core GPU data sheet (2019)", 75, 40, 64, 1590),
+    Peak("L4", ("L4",), 30.3, 60, 121, 300, 48, "NVIDIA L4 data sheet (2023)", 89, 58, 128, 2040),
+    Peak("L40S", ("L40S",), 91.6, 183, 362, 864, 96, "NVIDIA L40S data sheet (2023)", 89, 142, 128, 2520),
+    Peak("A100 80GB", ("A100", "80GB"), 19.5, 156, 312, 2039, 40, "NVIDIA A100 data sheet (2021)", 80, 108, 64, 1410),
     Peak("A100 40GB", ("A100",), 19.5, 156, 312, 1555, 40, "NVIDIA A100 data sheet (2021)"),
     Peak("A10G", ("A10G",), 31.2, 70, 70, 600, 6, "AWS EC2 G5 instances; NVIDIA A10 data sheet"),
-    Peak("A10", ("A10",), 31.2, 62.5, 125, 600, 6, "NVIDIA A10 data sheet (2021)"),
-    Peak("V100", ("V100",), 15.7, None, 125, 900, 6, "NVIDIA V100 data sheet (2020)"),
-    Peak("H100 PCIe", ("H100", "PCIE"), 51.2, 378, 756, 2000, 50, "NVIDIA H100 data sheet (2023)"),
-    Peak("H100 SXM", ("H100",), 66.9, 494.7, 989.4, 3352, 50, "NVIDIA H100 architecture white paper, table 3"),
-    Peak("H200", ("H200",), 66.9, 494.7, 989.4, 4800, 60, "NVIDIA H200 data sheet (2024); L2 as the driver reports it"),
-    Peak("B200", ("B200",), 75, 1100, 2250, 7700, 126, "NVIDIA DGX B200 data sheet (2025), dense, per GPU"),
+    Peak("A10", ("A10",), 31.2, 62.5, 125, 600, 6, "NVIDIA A10 data sheet (2021)", 86, 72, 128, 1695),
+    Peak("V100", ("V100",), 15.7, None, 125, 900, 6, "NVIDIA V100 data sheet (2020)", 70, 80, 64, 1530),
+    Peak("H100 PCIe", ("H100", "PCIE"), 51.2, 378, 756, 2000, 50, "NVIDIA H100 data sheet (2023)", 90, 114, 128, 1755),
+    Peak(
+        "H100 SXM", ("H100",), 66.9, 494.7, 989.4, 3352, 50,
+        "NVIDIA H100 architecture white paper, table 3", 90, 132, 128, 1980,
+    ),
+    Peak(
+        "H200", ("H200",), 66.9, 494.7, 989.4, 4800, 60,
+        "NVIDIA H200 data sheet (2024); L2 as the driver reports it", 90, 132, 128, 1980,
+    ),
+    Peak("B200", ("B200",), 75, 1100, 2250, 8000, 126, "NVIDIA DGX B200 data sheet (2025), dense, per GPU"),
     Peak(
         "RTX PRO 6000 Blackwell", ("RTX", "PRO", "6000"), 125, 252, 504, 1792, 128,
-        "NVIDIA RTX Blackwell PRO GPU architecture white paper (2025)",
+        "NVIDIA RTX Blackwell PRO GPU architecture white paper (2025)", 120, 188, 128, 2617,
     ),
-    Peak("RTX 4090", ("RTX", "4090"), 82.6, 82.6, 165.2, 1008, 72, "NVIDIA Ada GPU architecture white paper"),
-    Peak("RTX 3090", ("RTX", "3090"), 35.6, 35.6, 71, 936, 6, "NVIDIA GA102 architecture white paper"),
+    Peak("RTX 4090", ("RTX", "4090"), 82.6, 82.6, 165.2, 1008, 72, "NVIDIA Ada GPU architecture white paper", 89, 128, 128, 2520),
+    Peak("RTX 3090", ("RTX", "3090"), 35.6, 35.6, 71, 936, 6, "NVIDIA GA102 architecture white paper", 86, 82, 128, 1695),
 )  # fmt: skip
+# Those whose units are known, older ones first.
+CHIPS = tuple(sorted((row for row in PEAKS if row.sms), key=lambda row: row.arch))
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,10 @@ class Rung:
     TMA, the tile (rows, columns) of one copy of A and B, and of C where it stores by TMA: such a kernel takes
     tensor maps (`tensor_map`), 128-byte swizzled, for A and B, and one for C before C itself. `early` is for a
     kernel that waits itself for the one before it in the stream (griddepcontrol): its launch may begin sooner.
+    `before` is the rung that it changes, of the same number formats, which its speed is compared with.
     `timed`: False for a rung that nobody has timed here, which tables of times and drawings of the ladder leave out.
-    `promises` is what `check` holds its accesses to, besides no spills.
+    `promises` is what `check` holds its accesses to, besides no spills; `checked` are settings that it runs besides the
+    row's and those that searches found: code that no other setting reaches.
     """
 
     name: str
@@ -107,8 +109,10 @@ class Rung:
     boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     early: bool = False
     machine: str = "any"
+    before: str | None = None
     timed: bool = True
     promises: Callable[..., tuple[Promise, ...]] = lambda **_: ()
+    checked: tuple[Macros, ...] = ()
 
     @property
     def file(self) -> str | None:

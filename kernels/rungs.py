@@ -7,15 +7,33 @@ change a rung, edit its own row. `rung` says what each field means, `shapes` com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from .rung import NATURAL, Promise, Rung
+from .blackwell import ROWS as BLACKWELL
+from .promises import (
+    BY_TMA,
+    CONFLICTED,
+    COPIES,
+    FROM_SHARED,
+    LOAD,
+    PANELS,
+    SCALARS,
+    STORE,
+    SWIZZLED,
+    TO_SHARED,
+    VECTORS,
+    copies_of,
+    of_wgmma,
+    promise,
+)
+from .rung import NATURAL, Rung
 from .shapes import (
     FLOAT,
     H100_SMS,
     HALF,
     HOPPER_SHARED,
+    HOPPER_TYPES,
     MAX_THREADS,
     STAGE_BARRIERS,
     STATIC_SHARED,
@@ -52,65 +70,6 @@ from .shapes import (
 ARCHITECTURES = (75, 80, 86, 89, 90, 100, 120)
 
 
-def promise(*rows: tuple) -> Callable[..., tuple[Promise, ...]]:
-    """The same promises under all macros: (opcode, wavefronts, sectors) each."""
-    return lambda **_: tuple(Promise(*row) for row in rows)
-
-
-LOAD, STORE = r"ld\.global", r"st\.global"
-FROM_SHARED, TO_SHARED = r"ld\.shared", r"st\.shared"
-SCALARS, VECTORS = r"st\.shared\.[bfu]32", r"st\.shared\.v4"
-COPIES = r"cp\.async\.c[ag]"
-SWIZZLED = promise(("ldmatrix", 4), (COPIES, 8, 16), (STORE, None, 16))
-CONFLICTED = promise(("ldmatrix", 16), (COPIES, 8, 16), (STORE, None, 16))
-# Panels of C on their way through shared memory, and whole lines of 128 bytes by TMA.
-PANELS = (r"st\.shared\.v2", 2), ("stmatrix", 4)
-BY_TMA = r"cp\.async\.bulk\.tensor", None, 4
-
-
-def of_wgmma(*rows: tuple) -> Callable[..., tuple[Promise, ...]]:
-    """The same, and what a warp's share of a wgmma takes from shared memory: 16 rows of A, and a part of B's columns."""
-    return lambda BN, **_: (
-        Promise(r"wgmma\.mma", 4 + BN / 16),
-        *(Promise(*row) for row in (BY_TMA, *rows)),
-    )
-
-
-TENSOR_MEMORY = {
-    "BM of 128 and BN of 64, 128 or 256": lambda BM, BN, **_: BM == 128 and BN in (64, 128, 256)
-}
-
-
-def of_tcgen05(blocks: int = 1) -> Callable[..., tuple[Promise, ...]]:
-    """Whole sectors to C, whole lines by TMA; an instruction of so many blocks reads 32 bytes of each row of A and each
-    column of B.
-    """
-    return lambda BM, BN, **_: (
-        Promise(r"tcgen05\.mma", (blocks * BM + BN) / 4),
-        Promise(STORE, None, 16),
-        Promise(*BY_TMA),
-    )
-
-
-def copies_of(*, COPY: int, PAD: int, **_: int) -> tuple[Promise, ...]:
-    """async_copy's: of one 4, 8 or 16 bytes per lane; rows of A start PAD floats further along."""
-    wavefronts, sectors = {1: (1, 4), 2: (2, 8), 4: (10.5, 24)}[COPY]
-    wide = {1: 1, 2: 1, 4: 2}[COPY]
-    return (
-        Promise(COPIES, wavefronts, sectors),
-        Promise(FROM_SHARED, wide),
-        Promise(STORE, None, 16),
-    )
-
-
-HOPPER_TYPES = (
-    ({"HALF_OUTPUT": 1}, {"output": "float16"}),
-    ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
-    ({"BF16_OUTPUT": 1}, {"output": "bfloat16"}),
-    ({"BF16_INPUT": 1, "BF16_OUTPUT": 1}, {"inputs": "bfloat16", "output": "bfloat16"}),
-)
-
-
 LADDER = (
     Rung("cpu", None, "triple loop, then every core, then BLAS", machine="cpu"),
     Rung(
@@ -122,6 +81,7 @@ LADDER = (
     ),
     Rung(
         "naive", 2, "one thread per output; the warp runs along a row of C",
+        before="uncoalesced",
         macros={"BLOCK": 32},
         threads=square_block,
         grid=square_grid,
@@ -129,6 +89,7 @@ LADDER = (
     ),
     Rung(
         "tiled", 3, "a block shares its tiles of A and B in shared memory",
+        before="naive",
         macros={"BLOCK": 32, "HALF_INPUT": 0},
         threads=square_block,
         grid=square_grid,
@@ -137,6 +98,7 @@ LADDER = (
     ),
     Rung(
         "coarsened_1d", 4, "a thread computes a column of TM outputs",
+        before="tiled",
         macros={"BM": 64, "BN": 64, "BK": 8, "TM": 8},
         needs=THREAD_TILES,
         threads=thread_tiles,
@@ -147,6 +109,7 @@ LADDER = (
     ),
     Rung(
         "coarsened_2d", 5, "a thread computes a TM x TN tile from registers",
+        before="coarsened_1d",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
         needs=THREAD_TILES,
         threads=thread_tiles,
@@ -157,6 +120,7 @@ LADDER = (
     ),
     Rung(
         "vectorized", 6, "128-bit loads and stores",
+        before="coarsened_2d",
         macros={"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8},
         needs=THREAD_TILES,
         threads=thread_tiles,
@@ -170,6 +134,7 @@ LADDER = (
     ),
     Rung(
         "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",
+        before="vectorized",
         macros={"BM": 128, "BN": 128, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "MIN_BLOCKS": 2},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4,
@@ -182,7 +147,7 @@ LADDER = (
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
-        counted_on=80,
+        before="warp_tiled", counted_on=80,
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "COPY": 4, "PAD": 4},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
@@ -193,7 +158,7 @@ LADDER = (
     ),
     Rung(
         "async_pipeline", 9, "N stages in flight, each thread waiting for its own copies",
-        counted_on=80,
+        before="async_copy", counted_on=80,
         macros={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 3, "MIN_BLOCKS": 2},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4, a_major="M",
@@ -206,7 +171,7 @@ LADDER = (
     ),
     Rung(
         "warp_specialized", 10, "producer warps copy, consumer warps compute",
-        counted_on=80,
+        before="async_pipeline", counted_on=80,
         macros={"BM": 256, "BN": 64, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "STAGES": 4, "PRODUCERS": 64,
                 "MIN_BLOCKS": 1},
         needs={
@@ -238,7 +203,7 @@ LADDER = (
     ),
     Rung(
         "wmma_shared", 12, "the fragments come from shared memory",
-        inputs="float16",
+        before="wmma", inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "PAD": 8},
         needs=WMMA_SHARED,
         threads=warp_threads,
@@ -250,7 +215,7 @@ LADDER = (
     ),
     Rung(
         "wmma_async", 13, "double-buffered tiles through cuda::pipeline",
-        counted_on=80,
+        before="wmma_shared", counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "BK": 32, "WM": 64, "WN": 32, "STAGES": 2, "PAD": 8},
         needs={**WMMA_SHARED, **TWO_STAGES},
@@ -263,7 +228,7 @@ LADDER = (
     ),
     Rung(
         "mma_atoms", 14, "one warp, one instruction: who holds what",
-        counted_on=80,
+        before="wmma", counted_on=80,
         inputs="float16",
         macros={},
         threads=lambda **_: WARP,
@@ -273,7 +238,7 @@ LADDER = (
     ),
     Rung(
         "mma_sync", 15, "ldmatrix feeds mma.sync",
-        counted_on=80,
+        before="mma_atoms", counted_on=80,
         inputs="float16",
         macros={"BM": 64, "BN": 64},
         threads=lambda BM, BN, **_: warp_threads(BM=BM, BN=BN, WM=16, WN=32),
@@ -283,7 +248,7 @@ LADDER = (
     ),
     Rung(
         "mma_tiled", 16, "larger warp tiles, accumulators in registers",
-        counted_on=80,
+        before="mma_sync", counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -293,7 +258,7 @@ LADDER = (
     ),
     Rung(
         "mma_padded", 17, "padding moves rows to other banks",
-        counted_on=80,
+        before="mma_tiled", counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -303,7 +268,7 @@ LADDER = (
     ),
     Rung(
         "mma_swizzled", 18, "an XOR moves rows to other banks at no cost in space",
-        counted_on=80,
+        before="mma_padded", counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 128, "WM": 64, "WN": 64, "MIN_BLOCKS": 2},
         threads=warp_threads,
@@ -328,7 +293,7 @@ LADDER = (
     ),
     Rung(
         "mma_multistage", 20, "swizzle, N stages, register double buffering, rasterised blocks, guarded edges",
-        counted_on=80,
+        before="mma_swizzled", counted_on=80,
         inputs="float16",
         macros={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 4, "GROUP": 8, "BLOCKS": H100_SMS,
                 "HALF_OUTPUT": 0},
@@ -347,8 +312,8 @@ LADDER = (
     ),
     Rung(
         "tma_mma", 21, "one thread moves whole tiles, in and out; barriers count what has landed",
-        inputs="float16",
-        macros={"BM": 256, "BN": 128, "WM": 64, "STAGES": 3, "BUFFERS": 4, "GROUP": 8, "BLOCKS": 132,
+        before="mma_multistage", inputs="float16",
+        macros={"BM": 256, "BN": 128, "WM": 64, "STAGES": 3, "BUFFERS": 4, "GROUP": 8, "BLOCKS": H100_SMS,
                 "HALF_OUTPUT": 0},
         needs={**TWO_STAGES, "eight warps, WM by 64 each": eight_warps},
         threads=lambda BM, BN, WM, **_: 32 * (BM // WM) * (BN // 64) + 128,
@@ -367,7 +332,7 @@ LADDER = (
     ),
     Rung(
         "wgmma", 22, "a warpgroup multiplies straight from shared memory",
-        inputs="float16",
+        before="tma_mma", inputs="float16",
         macros={"BM": 128, "BN": 128, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs=WGMMA_TILES,
         threads=lambda BM, **_: BM // 64 * 128,
@@ -381,7 +346,7 @@ LADDER = (
     ),
     Rung(
         "wgmma_pipelined", 23, "a producer fills N stages, consumers multiply, barriers in between",
-        inputs="float16",
+        before="wgmma", inputs="float16",
         macros={"BM": 128, "BN": 256, "STAGES": 4, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs=TWO_CONSUMERS,
         threads=consumers_and_producer,
@@ -396,8 +361,8 @@ LADDER = (
     ),
     Rung(
         "wgmma_persistent", 24, "blocks stay; a tile is stored while the next one is loaded",
-        inputs="float16",
-        macros={"BM": 128, "BN": 256, "STAGES": 3, "BUFFERS": 4, "GROUP": 16, "HELD": 0, "PINGPONG": 0, "BLOCKS": 132,
+        before="wgmma_pipelined", inputs="float16",
+        macros={"BM": 128, "BN": 256, "STAGES": 3, "BUFFERS": 4, "GROUP": 16, "HELD": 0, "PINGPONG": 0, "BLOCKS": H100_SMS,
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **TWO_CONSUMERS,
@@ -409,6 +374,7 @@ LADDER = (
         boxes=store_boxes,
         alignment=8,
         promises=of_wgmma(*PANELS),
+        checked=({"PINGPONG": 1, "BM": 64, "BN": 128, "HELD": 4},),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         domains={"HELD": NATURAL, "PINGPONG": (0, 1)},
@@ -419,9 +385,9 @@ LADDER = (
     ),
     Rung(
         "wgmma_cluster", 25, "blocks side by side load parts of shared tiles for one another",
-        inputs="float16",
+        before="wgmma_persistent", inputs="float16",
         macros={"BM": 128, "BN": 256, "STAGES": 4, "BUFFERS": 2, "GROUP": 8, "HELD": 0, "CLUSTER_M": 2, "CLUSTER_N": 1,
-                "BLOCKS": 132, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
+                "BLOCKS": H100_SMS, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **TWO_CONSUMERS,
             "BN to be a multiple of 64 * CLUSTER_M": lambda BN, CLUSTER_M, **_: divides(64 * CLUSTER_M, BN),
@@ -433,6 +399,7 @@ LADDER = (
         boxes=lambda CLUSTER_N, **macros: store_boxes(**macros, A_PARTS=CLUSTER_N),
         alignment=8,
         promises=of_wgmma(*PANELS),
+        checked=({"CLUSTER_M": 1, "CLUSTER_N": 2, "BN": 128}, {"CLUSTER_M": 2, "CLUSTER_N": 2, "BN": 128, "HELD": 4}),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         domains={"HELD": NATURAL},
@@ -447,8 +414,8 @@ LADDER = (
     ),
     Rung(
         "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
-        inputs="float16",
-        macros={"BM": 128, "BN": 128, "STAGES": 5, "SPLIT": 2, "A_BOX": 128, "BLOCKS": 132, "PER_SM": 1,
+        before="wgmma_persistent", inputs="float16",
+        macros={"BM": 128, "BN": 128, "STAGES": 5, "SPLIT": 2, "A_BOX": 128, "BLOCKS": H100_SMS, "PER_SM": 1,
                 "CLUSTER_M": 1, "TOGETHER": 1,
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
@@ -466,6 +433,7 @@ LADDER = (
         alignment=8,
         early=True,
         promises=of_wgmma((FROM_SHARED, 4), (STORE, None, 16), *PANELS),
+        checked=({"SPLIT": 4}, {"SPLIT": 8, "BN": 256, "STAGES": 2}, {"A_BOX": 16}),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         domains={"SPLIT": (0, 1, 2, 4, 8)},
@@ -476,7 +444,7 @@ LADDER = (
     Rung(
         "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",
         inputs="float8_e4m3fn", output="bfloat16",
-        macros={"BN": 256, "STAGES": 4, "BUFFERS": 2, "CLUSTER": 2, "GROUP": 8, "BLOCKS": 132, "PROMOTE": 0, "TF32_INPUT": 0,
+        macros={"BN": 256, "STAGES": 4, "BUFFERS": 2, "CLUSTER": 2, "GROUP": 8, "BLOCKS": H100_SMS, "PROMOTE": 0, "TF32_INPUT": 0,
                 "INT8_INPUT": 0, "BF16_INPUT": 0, "FLOAT_OUTPUT": 0},
         needs={
             **TWO_STAGES,
@@ -492,6 +460,7 @@ LADDER = (
         },
         alignment=16,
         promises=of_wgmma(*PANELS),
+        checked=({"PROMOTE": 256, "BN": 192}, {"CLUSTER": 1}),
         min_arch=90, max_arch=90,
         b_major="K",
         domains={"PROMOTE": NATURAL},
@@ -505,48 +474,7 @@ LADDER = (
         space={"BN": (128, 192, 256), "STAGES": (3, 4, 5, 6), "CLUSTER": (1, 2), "GROUP": (4, 8, 16)},
         late=("GROUP",),
     ),
-    # Blackwell's own rungs. Nobody has timed them here.
-    Rung(
-        "tcgen05", 28, "one thread multiplies 128 x 256; the sums stay in tensor memory",
-        inputs="float16",
-        macros={"BM": 128, "BN": 256, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
-        needs=TENSOR_MEMORY,
-        threads=lambda **_: 128,
-        shared=lambda BM, BN, **_: 128 * (BM + BN),
-        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
-        alignment=8,
-        promises=of_tcgen05(),
-        min_arch=100, max_arch=100, timed=False,
-        variants=HOPPER_TYPES,
-    ),
-    Rung(
-        "tcgen05_pipelined", 29, "one warp copies, one multiplies, four store; two sets of sums in tensor memory",
-        inputs="float16",
-        macros={"BM": 128, "BN": 256, "STAGES": 4, "BLOCKS": 148, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
-        needs=TENSOR_MEMORY,
-        threads=lambda **_: 192,
-        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN) * STAGES,
-        grid=persistent_grid,
-        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
-        alignment=8,
-        promises=of_tcgen05(),
-        min_arch=100, max_arch=100, timed=False,
-        variants=HOPPER_TYPES,
-    ),
-    Rung(
-        "tcgen05_pair", 30, "two blocks multiply as one: 256 rows, each brings half of B",
-        inputs="float16",
-        macros={"BM": 128, "BN": 256, "STAGES": 6, "BLOCKS": 148, "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
-        needs={**TENSOR_MEMORY, "BN of 128 or 256": lambda BN, **_: BN in (128, 256)},
-        threads=lambda **_: 192,
-        shared=lambda BM, BN, STAGES, **_: 128 * (BM + BN // 2) * STAGES,
-        grid=lambda M, N, **macros: persistent_grid(M, N, CLUSTER_M=2, **macros),
-        boxes=lambda BM, **_: {"A": (BM, 64), "B": (64, 64)},
-        alignment=8,
-        promises=of_tcgen05(blocks=2),
-        min_arch=100, max_arch=100, timed=False,
-        variants=HOPPER_TYPES,
-    ),
+    *BLACKWELL,
     Rung("cublas", None, "the library, called properly", machine="gpu"),
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ FLOAT, HALF = 4, 2  # bytes
 STATIC_SHARED = 48 * 1024  # bytes of shared memory that a kernel has without asking for more
 STAGE_BARRIERS = 24  # bytes of cuda::pipeline_shared_state per stage, at most
 SUMS = 256 * 128  # of an FP32 product, that the registers of a multiprocessor hold beside the rest
-H100_SMS = 132  # a persistent kernel has one block on each
+H100_SMS, B200_SMS = 132, 148  # a persistent kernel has one block on each; H200 has as many as H100
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -160,6 +160,15 @@ def persistent_grid(
     return ceil_div(tiles, rounds) * size, 1, 1
 
 
+def pair_grid(
+    M: int, N: int, *, BM: int, BN: int, TAKE_OVER: int, **macros: int
+) -> tuple[int, int, int]:
+    """Two blocks for each tile where pairs take over those that have not begun, else those of `persistent_grid`."""
+    if TAKE_OVER:
+        return 2 * ceil_div(M, 2 * BM) * ceil_div(N, BN), 1, 1
+    return persistent_grid(M, N, BM=BM, BN=BN, CLUSTER_M=2, **macros)
+
+
 def eight_warps(*, BM: int, BN: int, WM: int, **_: int) -> bool:
     """Whether the tile of tma_mma is that of two warpgroups."""
     return BM * BN == 8 * WM * 64 and divides(WM, BM)
@@ -214,3 +223,21 @@ def split_grid(
         return tiles * SPLIT, 1, 1
     clusters = min(BLOCKS * PER_SM // CLUSTER_M, tiles if SPLIT else tiles * ceil_div(K, 64))
     return clusters * CLUSTER_M, 1, 1
+
+
+TENSOR_MEMORY = {
+    "BM of 128 and BN of 64, 128 or 256": lambda BM, BN, **_: BM == 128 and BN in (64, 128, 256)
+}
+SCALE_TILES = {
+    "BM of 128 and BN of 128 or 256, as scales come in tiles of 128 rows": lambda BM, BN, **_: (
+        BM == 128 and BN in (128, 256)
+    )
+}
+
+
+HOPPER_TYPES = (
+    ({"HALF_OUTPUT": 1}, {"output": "float16"}),
+    ({"BF16_INPUT": 1}, {"inputs": "bfloat16"}),
+    ({"BF16_OUTPUT": 1}, {"output": "bfloat16"}),
+    ({"BF16_INPUT": 1, "BF16_OUTPUT": 1}, {"inputs": "bfloat16", "output": "bfloat16"}),
+)

@@ -6,9 +6,9 @@ one file per page in `results/builds/`. Machine code is there only of the builds
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
-import lzma
 import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -29,7 +29,7 @@ def shipped() -> Mapping[str, dict]:
 
 def of_folder(folder: Path) -> dict[str, dict]:
     found: dict[str, dict] = {}
-    for path in sorted(folder.glob("*.json.xz")):
+    for path in sorted(folder.glob("*.json.*z")):
         for key, stored in read(path)["builds"].items():
             if stored["cubin"] or key not in found:
                 found[key] = stored
@@ -40,6 +40,10 @@ def read(path: Path) -> dict:
     """One page's file: {"code": a hash of its code cells, "needs": [keys of all its builds], "files": [those of files of
     `kernels/`], "builds": {key: build}, those that no page before it has}.
     """
+    if path.suffix == ".gz":  # in a page, whose Python lacks lzma
+        return json.loads(gzip.decompress(path.read_bytes()))
+    import lzma
+
     return json.loads(lzma.decompress(path.read_bytes()))
 
 
@@ -47,6 +51,8 @@ def write(
     path: Path, code: str, needs: Iterable[str], files: Iterable[str], builds: Mapping[str, dict]
 ) -> None:
     """Stores one page's builds, similar ones side by side: the same builds give the same bytes."""
+    import lzma
+
     alike = sorted(builds, key=lambda key: (builds[key]["name"], builds[key]["arch"], key))
     stored = {
         "code": code,

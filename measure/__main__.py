@@ -116,14 +116,20 @@ def run_record(options) -> int:
     return 1 if run_parts(options) else 0
 
 
-def run_recording(module: str):
-    """Of a part that only records: its `record`, imported when it is asked for."""
+def run_recording(module: str, does: str = "record", *named: str):
+    """Of a part that only records: its `record`, imported when it is asked for, with the options that are named."""
 
     def run(options) -> int:
-        print(importlib.import_module(f".{module}", __package__).record())
+        given = [getattr(options, name) for name in named]
+        print(getattr(importlib.import_module(f".{module}", __package__), does)(*given))
         return 0
 
     return run
+
+
+def run_by(module: str):
+    """Of a part that does what the options say: its `run`, imported when it is asked for."""
+    return lambda options: importlib.import_module(f".{module}", __package__).run(options)
 
 
 def run_first_call(options) -> int:
@@ -132,13 +138,6 @@ def run_first_call(options) -> int:
     if gpu() is not None:
         print(record())
     print(recorded())
-    return 0
-
-
-def run_tilus(options) -> int:
-    from .with_tilus import record
-
-    print(record(options.file))
     return 0
 
 
@@ -208,16 +207,29 @@ def run_as_printed(options) -> int:
 
 
 def run_elsewhere(options) -> int:
-    from .elsewhere import by_triton, learn_cuda, show
+    from .elsewhere import b200_sums, by_triton, cutlass, deep_gemm, kittens, learn_cuda, show
 
-    if not (options.learn_cuda or options.triton):
-        raise ValueError("give --learn-cuda PATH, --triton, or both")
+    paths = options.learn_cuda or options.cutlass or options.thunder_kittens or options.b200_sums
+    if not (paths or options.triton):
+        raise ValueError(
+            "give --learn-cuda PATH, --cutlass PATH, --thunder-kittens PATH, --b200-sums PATH, --triton, or several of them"
+        )
+    if options.deep_gemm and not options.cutlass:
+        raise ValueError("--deep-gemm PATH needs CUTLASS's headers: give --cutlass PATH too")
     found = []
+    if options.cutlass:
+        found.append(cutlass(options.cutlass))
+    if options.deep_gemm:
+        found.append(deep_gemm(options.deep_gemm, options.cutlass))
+    if options.thunder_kittens:
+        found.append(kittens(options.thunder_kittens))
     if options.learn_cuda:
-        found += learn_cuda(options.learn_cuda)
+        found.append(learn_cuda(options.learn_cuda))
     if options.triton:
-        found += by_triton()
-    return 1 if show(found) else 0
+        found.append(by_triton())
+    if options.b200_sums:
+        found.append(b200_sums(options.b200_sums))
+    return 1 if show(one for project in found for one in project) else 0
 
 
 def run_published(options) -> int:
@@ -227,61 +239,6 @@ def run_published(options) -> int:
         print(f"{compile_all(options.arch or 90)} builds are in the cache")
     else:
         print(record())
-    return 0
-
-
-def run_inspect(options) -> int:
-    import numpy as np
-
-    from emulator.arguments import argument
-
-    from .inspection import inspect
-
-    args = [argument(text) for text in options.arg]
-    if options.html and not options.html.resolve().parent.is_dir():
-        raise ValueError(f"--html {options.html}: no file can be written there")
-    if wrong := [at for at in options.show if at >= len(args)]:
-        raise ValueError(f"--show {wrong[0]}: there are {len(args)} arguments, from 0")
-    found = inspect(
-        options.file,
-        options.grid,
-        options.block,
-        args,
-        options.entry,
-        options.shared,
-        options.arch,
-        dict(options.define),
-        seconds=options.seconds,
-        cooperative=options.cooperative,
-        cluster=options.cluster,
-    )
-    print(found.text())
-    with np.printoptions(threshold=40, precision=5):
-        for at in options.show:
-            print(f"\nargument {at} afterwards:\n{args[at]}")
-    if options.html:
-        options.html.write_text(found.html(), encoding="utf-8")
-        print(f"\nwritten: {options.html}")
-    return 1 if found.hazards else 0
-
-
-def run_compilers(options) -> int:
-    from .compilers import record
-
-    print(record(options.old, options.new, options.rungs))
-    return 0
-
-
-def run_model(options) -> int:
-    from .model.show import run
-
-    return run(options)
-
-
-def run_readme(options) -> int:
-    from .readme import write
-
-    print(write())
     return 0
 
 
@@ -363,10 +320,18 @@ def arguments() -> argparse.ArgumentParser:
         "others' Blackwell kernels on the emulator; needs no GPU",
         rungs=None,
     )
+    clone = "what `git clone --depth 1 https://github.com/{}` leaves"
+    for option, repository, more in (
+        ("--learn-cuda", "gau-nernst/learn-cuda", ""),
+        ("--cutlass", "NVIDIA/cutlass", ""),
+        ("--deep-gemm", "deepseek-ai/DeepGEMM", "; needs --cutlass"),
+        ("--thunder-kittens", "HazyResearch/ThunderKittens", ""),
+        ("--b200-sums", "north-numerical-computing/MATLAB-tensor-core", ": sums of a B200"),
+    ):
+        elsewhere.add_argument(option, metavar="PATH", help=clone.format(repository) + more)
     elsewhere.add_argument(
-        "--learn-cuda", metavar="PATH", help="a checkout of gau-nernst/learn-cuda"
+        "--triton", action="store_true", help="products that Triton compiles (pip install triton)"
     )
-    elsewhere.add_argument("--triton", action="store_true", help="products that Triton compiles")
     published = command(
         "published", run_published, "minimal kernels of published patterns", rungs=None
     )
@@ -377,7 +342,10 @@ def arguments() -> argparse.ArgumentParser:
     from emulator.arguments import WAYS, extents
 
     looking = command(
-        "inspect", run_inspect, "run somebody's kernel on the emulator, and annotate it", rungs=None
+        "inspect",
+        run_by("inspection"),
+        "run somebody's kernel on the emulator, and annotate it",
+        rungs=None,
     )
     looking.add_argument("file", metavar="FILE.cu|FILE.ptx")
     looking.add_argument("--entry", help="the kernel, or an instance of a template: 'reduce<256>'")
@@ -418,7 +386,10 @@ def arguments() -> argparse.ArgumentParser:
     cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
 
     tilus = command(
-        "tilus", run_tilus, "Tilus's published matmul_v3 beside a rung: needs both", rungs=None
+        "tilus",
+        run_recording("with_tilus", "record", "file"),
+        "Tilus's published matmul_v3 beside a rung: needs both",
+        rungs=None,
     )
     tilus.add_argument("file", metavar="FILE", help="matmul_v3.py of Tilus's tutorial")
 
@@ -433,7 +404,7 @@ def arguments() -> argparse.ArgumentParser:
 
     compilers = command(
         "compilers",
-        run_compilers,
+        run_recording("compilers", "record", "old", "new", "rungs"),
         "two recordings, by two versions of NVRTC, row by row",
         rungs=None,
     )
@@ -481,7 +452,11 @@ def arguments() -> argparse.ArgumentParser:
             "settings that a page argues about, in turn in one run",
         ),
         ("ablation", run_ablation, "warp_tiled with each of its ideas taken out"),
-        ("readme", run_readme, "write kernels/README.md, the ladder at a glance"),
+        (
+            "readme",
+            run_recording("readme", "write"),
+            "write kernels/README.md, the ladder at a glance",
+        ),
         (
             "emulator-speed",
             run_recording("emulator_speed"),
@@ -489,8 +464,16 @@ def arguments() -> argparse.ArgumentParser:
         ),
     ):
         command(name, run, text, rungs=None)
+    from . import mistakes_table
+
+    text = (
+        "seeded mistakes: what the emulator, compute-sanitizer and a test of the result say of each"
+    )
+    mistakes_table.add_options(command("mistakes", mistakes_table.run, text))
     added = command(
-        "model", run_model, "what limits each rung: least times of each resource, bound, prediction"
+        "model",
+        run_by("model.show"),
+        "what limits each rung: least times of each resource, bound, prediction",
     )
     for flag, words in (
         ("check", "fail where the model does not hold, and print where"),

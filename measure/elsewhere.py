@@ -1,16 +1,20 @@
 """Blackwell kernels of others, compiled as they are and run on the emulator: `python -m measure elsewhere`.
 
 Their code is not in this repository. `--learn-cuda PATH` takes a checkout of gau-nernst's learn-cuda (its folder
-`02e_matmul_sm100`, compiled by nvcc); `--triton` has Triton compile products and attention for cuda:100, which needs
-no GPU. A line per kernel says what came of it: right, wrong or refused (and what was missing), and which hazards the
-sanitizer reports. A published kernel is known to be right on a B200: one that is wrong or refused shows a fault of the emulator.
+`02e_matmul_sm100`, compiled by nvcc); `--cutlass PATH` one of NVIDIA's CUTLASS (the CuTe tutorial for Blackwell);
+`--deep-gemm PATH` one of DeepSeek's DeepGEMM, whose headers need CUTLASS's; `--thunder-kittens PATH` one of
+ThunderKittens (its levels for B200); `--triton` has Triton compile products and
+attention for cuda:100, which needs no GPU; `--b200-sums PATH` compares sums that a B200 gave (`b200_sums`). A line per
+kernel says what came of it: right, wrong or refused (and what was
+missing), and which hazards the sanitizer reports. A published kernel is known to be right on a B200: one that is wrong or
+refused shows a fault of the emulator.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +24,10 @@ import numpy as np
 
 import emulator
 from emulator import TensorMap
+
+from . import cute_tutorial, deep_gemm_kernels, thunder_kittens
+from .b200_sums import compare as b200_sums_of
+from .nvcc_ptx import bf16, ptx_of, wide
 
 # What stands for headers of the host part, which is compiled but never run.
 STUBS = {
@@ -47,21 +55,13 @@ class Outcome:
 def _outcome(project: str, kernel: str, run: Callable[[], tuple]) -> Outcome:
     """Runs one: run() gives (found, wanted, trace)."""
     try:
-        found, wanted, trace = run()
+        with contextlib.redirect_stdout(io.StringIO()):  # what the kernel prints
+            found, wanted, trace = run()
     except (emulator.EmulatorError, ValueError, TypeError, RuntimeError) as problem:
         return Outcome(project, kernel, "refused", missing=str(problem).splitlines()[0])
     error = float(np.abs(found - wanted).max() / np.abs(wanted).max())
     kinds = tuple(sorted({hazard.kind for hazard in trace.hazards}))
     return Outcome(project, kernel, "right" if error <= TOLERANCE else "wrong", error, kinds)
-
-
-def _bf16(x: np.ndarray) -> np.ndarray:
-    bits = x.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-def _wide(x: np.ndarray) -> np.ndarray:
-    return (x.astype(np.uint32) << 16).view(np.float32)
 
 
 # --- learn-cuda -------------------------------------------------------------------------------------
@@ -114,22 +114,13 @@ def _learn_cuda_cases() -> tuple[Case, ...]:
 
 def _compile(folder: Path, file: str, at: Path) -> str:
     """PTX of one of the sources. RuntimeError says what the compiler said."""
-    nvcc = shutil.which("nvcc")
-    if nvcc is None:
-        raise RuntimeError("nvcc is not on the path")
     for name, text in STUBS.items():
         (at / name).parent.mkdir(parents=True, exist_ok=True)
         (at / name).write_text(text, encoding="utf-8")
-    out = at / f"{file}.ptx"
-    words = [
-        nvcc, "-arch=sm_100a", "-ptx", "-lineinfo", "-std=c++17", "--expt-relaxed-constexpr", "-w", f"-I{at}",
-        "-include", "cuda_bf16.h", "-include", "tuple", "-include", "algorithm", str(folder / file), "-o", str(out),
-    ]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line]
-        raise RuntimeError(f"nvcc: {(lines or ['failed'])[0]}")
-    return out.read_text(encoding="utf-8")
+    words = ["-std=c++17", f"-I{at}"]
+    for name in ("cuda_bf16.h", "tuple", "algorithm"):
+        words += ["-include", name]
+    return ptx_of(folder / file, at / f"{file}.ptx", *words)
 
 
 def _boxed(matrix: np.ndarray, box: tuple[int, ...] | None, swizzle: int):
@@ -152,8 +143,8 @@ def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -
     texts: dict[str, str] = {}
     rng = np.random.default_rng(0)
     m, n, k = size
-    a, b = (_bf16(rng.normal(size=(rows, k))) for rows in (m, n))
-    wanted = _wide(a) @ _wide(b).T
+    a, b = (bf16(rng.normal(size=(rows, k))) for rows in (m, n))
+    wanted = wide(a) @ wide(b).T
     with tempfile.TemporaryDirectory() as at:
         for case in _learn_cuda_cases():
 
@@ -176,9 +167,30 @@ def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -
                 trace = emulator.Module(texts[case.file]).launch(
                     entry, grid, case.threads, args, shared_bytes=case.shared
                 )
-                return _wide(c), wanted, trace
+                return wide(c), wanted, trace
 
             yield _outcome("learn-cuda", case.name, run)
+
+
+def cutlass(path: str | Path) -> Iterator[Outcome]:
+    """The CuTe tutorial for Blackwell, D = A @ B^T in f16. ValueError for a path without it."""
+    with tempfile.TemporaryDirectory() as at:
+        for name, run in cute_tutorial.cases(Path(path), Path(at)):
+            yield _outcome("CUTLASS", name, run)
+
+
+def deep_gemm(path: str | Path, headers: str | Path) -> Iterator[Outcome]:
+    """Eight instances of DeepGEMM's products; headers: a checkout of CUTLASS. ValueError for a path without them."""
+    with tempfile.TemporaryDirectory() as at:
+        for name, run in deep_gemm_kernels.cases(Path(path), Path(headers), Path(at)):
+            yield _outcome("DeepGEMM", name, run)
+
+
+def kittens(path: str | Path) -> Iterator[Outcome]:
+    """ThunderKittens' levels for B200, D = A @ B in bf16. ValueError for a path without them."""
+    with tempfile.TemporaryDirectory() as at:
+        for name, run in thunder_kittens.cases(Path(path), Path(at)):
+            yield _outcome("ThunderKittens", name, run)
 
 
 def by_triton() -> Iterator[Outcome]:
@@ -189,13 +201,20 @@ def by_triton() -> Iterator[Outcome]:
         yield _outcome("Triton", name, run)
 
 
+def b200_sums(path: str | Path) -> Iterator[Outcome]:
+    """Sums that a B200 gave, beside the emulator's. ValueError for a path without them."""
+    for name, alike, count in b200_sums_of(path):
+        said = "right" if alike == count else "wrong"
+        yield Outcome("a B200", name, said, missing=f"{alike} of {count} sums alike, bit for bit")
+
+
 def show(outcomes) -> int:
-    """Prints a line per kernel; how many were not right."""
+    """Prints a line per kernel as it comes; how many were not right."""
     bad = 0
-    print(f"{'project':12} {'kernel':28} {'outcome':8} {'error':>8}  hazards, or what was missing")
+    print(f"{'project':14} {'kernel':32} {'outcome':8} {'error':>8}  hazards, or what was missing")
     for one in outcomes:
         error = "" if one.error is None else f"{one.error:.1e}"
         words = one.missing or ", ".join(one.hazards) or "none"
-        print(f"{one.project:12} {one.kernel:28} {one.said:8} {error:>8}  {words}")
+        print(f"{one.project:14} {one.kernel:32} {one.said:8} {error:>8}  {words}", flush=True)
         bad += one.said != "right"
     return bad

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 import figures
-from emulator import EmulatorError, ExecutionError, Module, Trace
+from emulator import EmulatorError, ExecutionError, Module, TensorMap, Trace
+from emulator.arguments import argument
 from kernels.build import Build, build
 from kernels.errors import BuildError
 from kernels.table import table
@@ -348,6 +349,9 @@ def _run_error(error: Exception, name: str) -> str:
 def _said(arg) -> str:
     if isinstance(arg, np.ndarray):
         return f"{arg.dtype} [{', '.join(map(str, arg.shape))}]"
+    if isinstance(arg, TensorMap):
+        boxes = " x ".join(map(str, arg.box))
+        return f"a tensor map of {_said(arg.array)}, boxes of {boxes}, swizzle {arg.swizzle}"
     return f"{getattr(arg, 'dtype', type(arg).__name__)} {arg}"
 
 
@@ -369,3 +373,33 @@ def _listed(what: str, unit: str, found: list[Finding]) -> str:
 
 def _one_line(hazard) -> str:
     return f"  {hazard}"
+
+
+def run(options) -> int:
+    """`python -m measure inspect`: 1 where there are hazards."""
+    args = [argument(text) for text in options.arg]
+    if options.html and not options.html.resolve().parent.is_dir():
+        raise ValueError(f"--html {options.html}: no file can be written there")
+    if wrong := [at for at in options.show if at >= len(args)]:
+        raise ValueError(f"--show {wrong[0]}: there are {len(args)} arguments, from 0")
+    found = inspect(
+        options.file,
+        options.grid,
+        options.block,
+        args,
+        options.entry,
+        options.shared,
+        options.arch,
+        dict(options.define),
+        seconds=options.seconds,
+        cooperative=options.cooperative,
+        cluster=options.cluster,
+    )
+    print(found.text())
+    with np.printoptions(threshold=40, precision=5):
+        for at in options.show:
+            print(f"\nargument {at} afterwards:\n{getattr(args[at], 'array', args[at])}")
+    if options.html:
+        options.html.write_text(found.html(), encoding="utf-8")
+        print(f"\nwritten: {options.html}")
+    return 1 if found.hazards else 0

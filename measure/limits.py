@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
@@ -44,6 +45,15 @@ METRICS = {
     "bytes of DRAM": "dram__bytes.sum",
     "warps resident, %": "sm__warps_active.avg.pct_of_peak_sustained_active",
 }
+# What this book's tables and prose call some of them; first the shares of a peak that stand side by side.
+BUSY = {
+    "issue slots": "issue slots used, %",
+    "FMA pipe": "FMA pipe, %",
+    "tensor pipe": "tensor pipe, %",
+    "shared memory": "shared-memory pipe, %",
+    "L2": "L2, %",
+}
+SHORT = {**BUSY, "L2 hit rate": "L2 hit rate, %", "warps resident": "warps resident, %"}
 # What can be full, in words.
 PARTS = {
     "issue slots used, %": "issue slots",
@@ -54,24 +64,102 @@ PARTS = {
     "L2 tags, %": "L2's look-ups of tags",
     "L2 sectors, %": "L2's sectors",
 }
-# Average warps waiting for this reason at each issue; "selected" is the one that issues.
-STALLS = (
-    "selected", "wait", "math_pipe_throttle", "short_scoreboard", "long_scoreboard", "barrier",
-    "mio_throttle", "lg_throttle", "dispatch_stall", "not_selected", "no_instruction",
-)  # fmt: skip
-# Nsight Compute's names for what a warp waits for, in words (Profiling Guide, "Warp Stall Reasons").
-WAITS = {
-    "wait": "a fixed number of clocks",
-    "math_pipe_throttle": "the tensor or math pipe",
-    "short_scoreboard": "data from shared memory",
-    "long_scoreboard": "data from L1, L2 or memory",
-    "barrier": "the other warps at a barrier",
-    "mio_throttle": "the queue to shared memory",
-    "lg_throttle": "the queue to L1",
-    "dispatch_stall": "the dispatcher",
-    "not_selected": "its turn: another warp went",
-    "no_instruction": "the next instruction",
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a warp stalls. `name` as the profiler's pages call it; `means` as a heading says it; `waits` what the warp waits
+    for, `here` the same in a few words (None for the warp that issues); `advice` where it is normal, or what helps.
+    """
+
+    name: str
+    means: str
+    waits: str
+    here: str | None
+    advice: str
+
+
+# By Nsight Compute's names (Profiling Guide, "Warp Stall Reasons"): average warps waiting so at each issue.
+STALLS = {
+    "selected": Reason(
+        "issuing",
+        "the scheduler starts an instruction of the warp",
+        "nothing: it starts an instruction",
+        None,
+        "always 1, by definition",
+    ),
+    "wait": Reason(
+        "wait",
+        "waits the fixed number of clocks that some instructions need",
+        "a fixed number of clocks that the instruction before needs",
+        "a fixed number of clocks",
+        "part of computing; more independent instructions or warps hide it",
+    ),
+    "math_pipe_throttle": Reason(
+        "math pipe throttle",
+        "the pipe that would compute it is busy",
+        "the pipe that would compute the instruction is occupied",
+        "the tensor or math pipe",
+        "where arithmetic is the limit",
+    ),
+    "short_scoreboard": Reason(
+        "short scoreboard",
+        "waits for data from shared memory",
+        "data from shared memory",
+        "data from shared memory",
+        "load fragments earlier; remove bank conflicts",
+    ),
+    "long_scoreboard": Reason(
+        "long scoreboard",
+        "waits for data from L1, L2 or device memory",
+        "data from L1, L2 or device memory",
+        "data from L1, L2 or memory",
+        "more bytes under way: pipelines, more warps",
+    ),
+    "barrier": Reason(
+        "barrier",
+        "waits at `__syncthreads()` for other warps",
+        "other warps at `__syncthreads()`",
+        "the other warps at a barrier",
+        "fewer barriers; blocks that do not wait together",
+    ),
+    "mio_throttle": Reason(
+        "MIO throttle",
+        "the queue of instructions for shared memory is full (MIO: memory input/output)",
+        "room in the queue of instructions for shared memory",
+        "the queue to shared memory",
+        "fewer or wider accesses; spread them out",
+    ),
+    "lg_throttle": Reason(
+        "LG throttle",
+        "the queue of instructions for global memory is full (LG: local and global)",
+        "room in the queue of instructions for global memory",
+        "the queue to L1",
+        "fewer or wider accesses; coalescing",
+    ),
+    "dispatch_stall": Reason(
+        "dispatch stall",
+        "the instruction is ready, but the dispatch unit holds it back, for example because of a conflict",
+        "the dispatch unit, which holds the instruction back",
+        "the dispatcher",
+        "conflicts of registers, among others",
+    ),
+    "not_selected": Reason(
+        "not selected",
+        "the warp is ready, but the scheduler starts an instruction of another one",
+        "its turn: it is ready, but the scheduler starts another warp's instruction",
+        "its turn: another warp went",
+        "several warps are ready in the same clock: a good sign if few issue slots are empty",
+    ),
+    "no_instruction": Reason(
+        "no instruction",
+        "the next instruction is not there yet",
+        "the instruction itself, which has to be fetched",
+        "the next instruction",
+        "very long unrolled loops; the beginning of a kernel",
+    ),
 }
+WAITS = {name: reason.here for name, reason in STALLS.items() if reason.here}
 STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 

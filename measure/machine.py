@@ -68,6 +68,11 @@ LOOPS = (
     Loop("wgmma e4m3", "wgmma, e4m3", "wgmma_rate", 4, WGMMA * 32, 256, 1, WGMMA_SHARED, 90),
     Loop("wgmma s8", "wgmma, int8", "wgmma_rate", 5, WGMMA * 32, 256, 1, WGMMA_SHARED, 90),
 )
+# wgmma of so many columns: what a multiprocessor does per clock, at the same operations between two waits.
+COLUMNS = tuple(
+    Loop(f"wgmma f16, {n} columns", f"wgmma m64n{n}k16, float16", "wgmma_rate", n, WGMMA * 16, 256, 1, WGMMA_SHARED, 90)
+    for n in (8, 16, 32, 64, 128)
+)  # fmt: skip
 
 # Name: WHAT in latency.cu, threads, bytes that the chain of addresses covers, words.
 CHAINS = {
@@ -94,6 +99,28 @@ STREAMS = {
     "device memory, copy": (4, 4 * GIGABYTE, 2),
 }
 STREAM_THREADS, STREAM_BATCH = 1024, 4
+
+# Name: HOW in copies.cu, tiles under way, whether all SMs copy, tiles between two blocks' first ones, words.
+COPIES = {
+    "registers, one SM": (0, 4, False, 0, "ld.global and st.shared of 16 bytes per lane"),
+    "cp.async, one SM": (1, 4, False, 0, "cp.async of 16 bytes per lane"),
+    "TMA, one SM": (2, 4, False, 0, "bulk copies of 16 KiB"),
+    "TMA, one SM, eight tiles": (2, 8, False, 0, "bulk copies, eight under way"),
+    "registers, all SMs": (0, 4, True, 11, "ld.global and st.shared, every SM its own tiles"),
+    "cp.async, all SMs": (1, 4, True, 11, "cp.async, every SM its own tiles"),
+    "TMA, all SMs": (2, 4, True, 11, "bulk copies, every SM its own tiles"),
+    "TMA, all SMs, same tiles": (2, 4, True, 0, "bulk copies, all SMs the same tiles at the same time"),
+}  # fmt: skip
+# One tile at a time: the clocks from asking for it until it is there, and a barrier.
+ONE_AT_A_TIME = {
+    "registers, a tile": (0, 1, False, 0, "16 KiB by ld.global and st.shared, from L2"),
+    "cp.async, a tile": (1, 1, False, 0, "16 KiB by cp.async, from L2"),
+    "TMA, a tile": (2, 1, False, 0, "16 KiB by a bulk copy, from L2"),
+    "TMA, a tile, all SMs": (2, 1, True, 11, "16 KiB by a bulk copy, from L2, while all SMs do so"),
+}  # fmt: skip
+COPY_THREADS, COPY_TILE = 256, 16384
+COPY_TILES = 1536  # 24 MiB, which stay in L2
+LAUNCHES = 500  # of a kernel that does nothing, one behind the other
 
 
 @dataclass(frozen=True)
@@ -122,7 +149,7 @@ def record() -> Path:
     here = gpu()
     if here is None:
         raise UnsupportedGPU("the machine is measured on a GPU")
-    rows = [*arithmetic(), *latencies(), *bandwidths()]
+    rows = [*arithmetic(), *latencies(), *bandwidths(), *copies(), *launches()]
     stored = {
         "machine": describe(),
         "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -138,9 +165,15 @@ def record() -> Path:
 def programs(arch: int) -> list[tuple[Path, dict[str, int], str]]:
     """Every source here with its macros and the architecture to compile it for, to be built beforehand."""
     target = "90a" if arch == 90 else str(arch)
-    found = [(f"{loop.file}.cu", {"UNIT": loop.unit}) for loop in LOOPS if _has(loop, arch)]
+    found = [
+        (f"{loop.file}.cu", {"UNIT": loop.unit}) for loop in LOOPS + COLUMNS if _has(loop, arch)
+    ]
     found += [("latency.cu", {"WHAT": chain[0]}) for chain in CHAINS.values()]
     found += [("bandwidth.cu", {"FROM": stream[0]}) for stream in STREAMS.values()]
+    ways = {way[:2] for way in (COPIES | ONE_AT_A_TIME).values()}
+    found += [
+        ("copies.cu", {"HOW": h, "STAGES": n}) for h, n in sorted(ways) if h < 2 or arch >= 90
+    ]
     return [
         *((CUDA / name, macros, target) for name, macros in found),
         (CUDA / "clock.cu", {}, str(arch)),
@@ -185,6 +218,16 @@ def arithmetic() -> list[Row]:
                     Row("per clock", loop.name, round(per_clock, 1), unit, loop.words, ghz, took)
                 )
         rows.append(_sustained(loop, run, max(1, int(turns_per_second * LONG_S))))
+    for loop in COLUMNS:
+        if _has(loop, gpu().arch):
+            run = _prepared(loop)
+            run(64)
+            time.sleep(REST_S)
+            took, ghz, per_clock = run(4096)
+            unit = "operations per clock and SM"
+            rows.append(
+                Row("per clock", loop.name, round(per_clock, 1), unit, loop.words, ghz, took)
+            )
     return rows
 
 
@@ -261,6 +304,60 @@ def bandwidths() -> list[Row]:
         )
         del data, target
         cupy.get_default_memory_pool().free_all_blocks()
+    return rows
+
+
+def copies() -> list[Row]:
+    """Bytes per clock that blocks bring from L2 to shared memory and do nothing else with: one block, or one per SM."""
+    import cupy
+
+    rows, sms = [], gpu().sms
+    data = cupy.random.randint(0, 256, COPY_TILES * COPY_TILE, dtype=np.uint8)
+    for name, (how, stages, everywhere, apart, words) in (COPIES | ONE_AT_A_TIME).items():
+        if how == 2 and gpu().arch < 90:
+            continue
+        built = build(CUDA / "copies.cu", {"HOW": how, "STAGES": stages}, arch=_arch())
+        blocks, turns = sms if everywhere else 1, 4096
+        passed, seen = cupy.zeros((blocks, 2), np.int64), cupy.zeros(1, np.uint32)
+        tail = [np.int32(COPY_TILES), np.int32(apart), np.int32(turns)]
+        shared = stages * COPY_TILE
+        launch = prepare_on_gpu(
+            built, "copies", blocks, COPY_THREADS, [data, passed, seen, *tail], shared
+        )
+        launch()  # after it, the tiles are in L2
+        taken = []
+        for _ in range(5):
+            time.sleep(0.05)
+            launch()
+            taken.append(passed.get().max(axis=0))
+        block_clocks, block_ns = sorted(map(tuple, taken))[2]
+        each = float(block_clocks) / turns
+        ghz, took = round(float(block_clocks / block_ns), 3), float(block_ns) / 1e9
+        if name in ONE_AT_A_TIME:
+            rows.append(Row("latency", name, round(each, 1), "clocks", words, ghz, took))
+        else:
+            unit = "bytes per clock and SM"
+            rows.append(Row("copies", name, round(COPY_TILE / each, 1), unit, words, ghz, took))
+    return rows
+
+
+def launches() -> list[Row]:
+    """Microseconds from one launch to the next of a kernel that does nothing, queued behind one that holds the stream."""
+    built = build(CUDA / "clock.cu", {}, arch=str(gpu().arch))
+    hold = prepare_on_gpu(built, "hold_back", 1, 32, [np.int64(20_000_000)])
+    rows = []
+    for name, blocks, threads, shared in (
+        ("one block", 1, 32, 0),
+        ("a block of 256 threads per SM", gpu().sms, 256, 0),
+        ("a block of 384 threads and 200 KiB per SM", gpu().sms, 384, 200 << 10),
+    ):
+        nothing = prepare_on_gpu(built, "nothing", blocks, threads, [], shared)
+        taken = []
+        for _ in range(6):
+            hold()
+            taken.append(_milliseconds(lambda run=nothing: [run() for _ in range(LAUNCHES)]))
+        value = round(1e3 * statistics.median(taken[1:]) / LAUNCHES, 2)
+        rows.append(Row("launch", name, value, "microseconds", "a kernel that does nothing"))
     return rows
 
 

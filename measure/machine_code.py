@@ -146,15 +146,6 @@ def register_reads(build: Build, entry: str | None = None) -> float:
     return sum(map(len, read)) / len(read)
 
 
-def one_bank(build: Build, entry: str | None = None) -> float:
-    """Share of FFMAs that read three different registers of one bank, if even and odd registers are the banks.
-
-    That is Volta's rule (Z. Jia et al.); whether later GPUs have it, nobody has published.
-    """
-    read = _registers_read(build, entry)
-    return sum(len(set(some)) == 3 and len({r % 2 for r in some}) == 1 for some in read) / len(read)
-
-
 def _registers_read(build: Build, entry: str | None) -> list[list[int]]:
     """For each FFMA the registers that it reads from the register file. ValueError when there is no FFMA."""
     found = []

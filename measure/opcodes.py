@@ -36,10 +36,10 @@ FAMILIES = (
     Family("mbarrier", "9.7.13.15", r"mbarrier|cp\.async\.mbarrier"),
     Family("copies, asynchronous", "9.7.9.25.3", r"cp\.async"),
     Family("barriers", "9.7.13.1", r"bar\.|barrier\."),
-    Family("atomics, fences", "9.7.13.4, 9.7.13.5", r"atom|fence|red\.|membar"),
-    Family("warp", "9.7.9.6, 9.7.13", r"shfl|vote|match|activemask|redux|elect"),
+    Family("atomics, fences", "9.7.13.5", r"atom|fence|red\.|membar"),
+    Family("warp", "9.7.9.6", r"shfl|vote|match|activemask|redux|elect"),
     Family("loads, parameters", "9.7.9.8", r"ld\.param"),
-    Family("loads, global", "9.7.9.8, 9.7.9.9", r"ld\.(?!shared)"),
+    Family("loads, global", "9.7.9.8", r"ld\.(?!shared)"),
     Family("loads, shared", "9.7.9.8", r"ld\.shared"),
     Family("stores, shared", "9.7.9.11", r"st\.shared"),
     Family("stores, global", "9.7.9.11", r"st\."),
@@ -48,11 +48,32 @@ FAMILIES = (
     Family("moves", "9.7.9.3", r"mov\."),
     Family("comparison, selection", "9.7.6", r"setp|selp|set\.|slct"),
     Family("floating point", "9.7.3", r"(?:add|sub|mul|fma|mad|neg|abs|min|max|div)\.(?:\w+\.)*f(?:16|32|64)"),
-    Family("bits", "9.7.1, 9.7.8", r"(?:and|or|xor|not|shl|shr|shf|lop3|bfi|bfe|bfind|brev|popc|clz|prmt)\b"),
+    Family("bits", "9.7.8", r"(?:and|or|xor|not|shl|shr|shf|lop3|bfi|bfe|bfind|brev|popc|clz|prmt)\b"),
     Family("integers", "9.7.1", r"(?:add|sub|mul|mad|div|rem|neg|abs|min|max)\."),
     Family("control", "9.7.12", r"bra|ret|exit|call|brx"),
     Family("sleep", "9.7.19.2", r"nanosleep"),
 )  # fmt: skip
+
+# Opcodes that have another section than the rest of their family.
+ELSEWHERE = {
+    r"ld\.global.*\.nc": "9.7.9.9",
+    r"prmt": "9.7.9.7",
+    r"(?:bfi|bfe|bfind|brev|popc|clz)\b": "9.7.1",
+    r"bar\.warp": "9.7.13.2",
+    r"fence|membar": "9.7.13.4",
+    r"red\.": "9.7.13.6",
+    r"vote": "9.7.13.9",
+    r"match": "9.7.13.10",
+    r"activemask": "9.7.13.11",
+    r"redux": "9.7.13.12",
+    r"elect": "9.7.13.14",
+}
+
+
+def section(opcode: str) -> str:
+    """Where the PTX ISA describes an opcode."""
+    there = (number for pattern, number in ELSEWHERE.items() if re.match(pattern, opcode))
+    return next(there, family(opcode).section)
 
 
 def family(opcode: str) -> Family:

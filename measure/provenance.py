@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from kernels.build import COMPILERS
 from kernels.machine import clocks, gpu
 from kernels.nvrtc import compiler
 
@@ -73,10 +74,13 @@ def label(stored: Mapping) -> str:
 
 
 def describe() -> dict:
-    """This machine, as a results file names it."""
+    """This machine, as a results file names it. nvrtc: what compiled the builds that this process has used, which
+    another machine's may have been (`$GEMM_BUILDS`).
+    """
     import cupy
 
     here, nvrtc = gpu(), compiler()
+    used = {name.removeprefix("NVRTC ") for name in COMPILERS if name}
     return {
         "gpu": here.name,
         "arch": here.arch,
@@ -85,7 +89,7 @@ def describe() -> dict:
         "l2_bytes": here.l2_bytes,
         "driver": clocks().get("driver_version", here.driver),
         "cuda": here.runtime,
-        "nvrtc": f"{nvrtc.major}.{nvrtc.minor}",
+        "nvrtc": ", ".join(sorted(used)) or f"{nvrtc.major}.{nvrtc.minor}",
         "cublas": _cublas_version(),
         "cupy": cupy.__version__,
         "python": platform.python_version(),

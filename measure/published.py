@@ -8,12 +8,7 @@ CUDA GEMMS post uses (managed memory, filled by the host), and writes `results/p
 
 from __future__ import annotations
 
-import os
-import platform
-import shutil
 import statistics
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,7 +32,6 @@ SMALL_TILES = Path(__file__).with_name("cuda") / "small_tiles.cu"
 SIZE = 4096
 SAMPLES, PAUSE_S = 9, 0.05
 MANAGED_SAMPLES = 5
-CPU_SIZE = 1024
 COUNTED_ON = 80  # they copy by cp.async, which older GPUs do not have
 
 
@@ -83,18 +77,24 @@ class Case:
 FLOAT, HALF, HALF_OUT = Types("float32"), Types("float16"), Types("float16", output="float16")
 
 
-def _pipelined(story: str, name: str, managed: bool = False, **macros: int) -> Case:
+def _pipelined(
+    story: str, name: str, managed: bool = False, shared: int = 0, **macros: int
+) -> Case:
     tiles = macros.get("TILES", 4)
     threads = 288 if macros.get("ROLES") and macros.get("EVEN") else 256
     tile = (32 * tiles, 32 * tiles)
     source, entry = FOLDER / "pipelined.cu", "gemm_pipelined"
-    return Case(story, name, source, entry, macros, tile, threads, FLOAT, managed=managed)
+    return Case(story, name, source, entry, macros, tile, threads, FLOAT, shared, managed=managed)
 
 
-def _coarse(name: str, rows: int, cols: int, managed: bool = False, **macros: int) -> Case:
+def _coarse(
+    name: str, rows: int, cols: int, managed: bool = False, shared: int = 0, **macros: int
+) -> Case:
     given = {"ROWS": rows, "COLS": cols, **macros}
     source, tile = FOLDER / "coarse.cu", (32 * rows, 32 * cols)
-    return Case("coarse", name, source, "gemm_coarse", given, tile, 1024, FLOAT, managed=managed)
+    return Case(
+        "coarse", name, source, "gemm_coarse", given, tile, 1024, FLOAT, shared, managed=managed
+    )
 
 
 def _halves(name: str, bytes_: int, managed: bool = False, **macros: int) -> Case:
@@ -132,17 +132,33 @@ CASES = (
     _pipelined("argument", "all copy, 16 bytes", ALIGN=16),
     _pipelined("argument", "all copy, 4 bytes, shared state", ALIGN=4, SHARED_STATE=1),
     _pipelined("argument", "all copy, 16 bytes, shared state", ALIGN=16, SHARED_STATE=1),
+    # As many blocks as with 4 bytes: shared memory that nobody uses keeps others from the SM.
+    _pipelined("argument", "all copy, 16 bytes, two blocks per SM", shared=60 * 1024, ALIGN=16),
     _pipelined("roles", "a warp copies, rows of 4 bytes", True, ROLES=1, WALK=1, ALIGN=4),
     _pipelined("roles", "a warp copies, rows of 16 bytes", ROLES=1, WALK=1, ALIGN=16),
     _pipelined("roles", "a warp copies, chunks of 4 bytes", ROLES=1, WALK=0, ALIGN=4),
     _pipelined("roles", "a warp copies, chunks of 16 bytes", ROLES=1, WALK=0, ALIGN=16),
     _pipelined("roles", "the same as the first, even rows", ROLES=1, WALK=1, ALIGN=4, EVEN=1),
     _pipelined("roles", "the same as the fourth, even rows", ROLES=1, WALK=0, ALIGN=16, EVEN=1),
+    _pipelined("roles", "rows of 4 bytes, sums in registers", ROLES=1, WALK=1, ALIGN=4, TURNS=1),
+    _pipelined(
+        "roles", "chunks of 16 bytes, sums in registers", ROLES=1, WALK=0, ALIGN=16, TURNS=1
+    ),
+    _pipelined(
+        "roles",
+        "chunks of 16 bytes, even rows, sums in registers",
+        ROLES=1,
+        WALK=0,
+        ALIGN=16,
+        EVEN=1,
+        TURNS=1,
+    ),
     _halves("2 bytes at a time", 2, True),
     _halves("4 bytes at a time", 4),
     _halves("8 bytes at a time", 8),
     _halves("16 bytes at a time", 16),
     _coarse("1 x 4 tiles", 1, 4, True),
+    _coarse("1 x 4 tiles, one block per SM", 1, 4, shared=120 * 1024),
     _coarse("4 x 4 tiles", 4, 4, True),
     _coarse("4 x 4 tiles, __restrict__", 4, 4, PROMISE=1),
     _coarse("4 x 4 tiles, B kept", 4, 4, KEEP_B=1),
@@ -191,13 +207,12 @@ def changed(case: str, **macros: int) -> Case:
 
 
 def compile_all(arch: int | str = 90) -> int:
-    """Compiles all that `record` runs into the cache of builds, and the CPU's loop beside it. Needs no GPU."""
+    """Compiles all that `record` runs into the cache of builds. Needs no GPU."""
     for case in CASES:
         case.build(arch)
     kernels.build(FOLDER / "touch.cu", arch=arch)
     for name in RUNGS_OF_THE_POST:
         plan(name, SIZE, SIZE, SIZE, **_configuration(name, arch))
-    _loop_program()
     return len(CASES) + 1 + len(RUNGS_OF_THE_POST)
 
 
@@ -224,11 +239,10 @@ def record() -> Path:
         f"times as in the ladder's file, {SAMPLES} samples and a pause of {PAUSE_S} s; wrong: outputs that differ from "
         "float64's product, rounded to the output's type, by more than 1e-5 of the sum of absolute products plus one "
         f"unit in the last place; managed_ms: median of {MANAGED_SAMPLES} launches with all matrices in managed memory "
-        "and C just filled by the host, on the host's clock around launch and synchronisation; cpu: one call each",
+        "and C just filled by the host, on the host's clock around launch and synchronisation",
         size=SIZE,
         rows=rows,
         managed=_managed(),
-        cpu=_cpu(),
     )
 
 
@@ -356,56 +370,6 @@ def _fill_from_host(array) -> None:
 
     cupy.cuda.get_current_stream().synchronize()
     ctypes.memset(array.data.ptr, 0, array.nbytes)
-
-
-# ---- on a CPU
-
-
-def _loop_program() -> Path | None:
-    """`triple_loop.c` compiled, statically, so that it travels with the builds; None where there is no C compiler."""
-    folder = Path(os.environ.get("GEMM_BUILDS") or tempfile.gettempdir())
-    program = folder / "triple_loop"
-    if program.exists():
-        return program
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        return None
-    words = [compiler, "-O3", "-fopenmp", "-static", "-o", str(program)]
-    done = subprocess.run([*words, str(FOLDER / "triple_loop.c")], capture_output=True)
-    return program if done.returncode == 0 else None
-
-
-def _cpu() -> dict | None:
-    """Milliseconds of the compiled loops on one core and on up to eight, and of NumPy's BLAS; None without the program."""
-    program = _loop_program()
-    if program is None:
-        return None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    rows = []
-    for threads in dict.fromkeys((1, min(8, cores))):
-        words = [str(program), str(CPU_SIZE), str(threads)]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-        slow, fast = map(float, done.stdout.split())
-        rows.append({"loops": "rows, columns, k", "threads": threads, "ms": slow})
-        rows.append({"loops": "rows, k, columns", "threads": threads, "ms": fast})
-    A, B = np.random.default_rng(0).random((2, CPU_SIZE, CPU_SIZE), np.float32)
-    samples = []
-    for _ in range(5):
-        start = time.perf_counter()
-        A @ B
-        samples.append(1e3 * (time.perf_counter() - start))
-    rows.append({"loops": "BLAS, by NumPy", "threads": cores, "ms": round(min(samples[1:]), 3)})
-    return {"processor": _processor(), "cores": cores, "size": CPU_SIZE, "rows": rows}
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(
-            line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")
-        )
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
 
 
 # ---- what needs none

@@ -23,9 +23,10 @@ same run.
 
 """
 FOOT = """
-`ptx.cuh` holds the PTX instructions that C++ has no name for, `epilogue.cuh` the last step of the tensor-core rungs. The Python
-files build, launch and check a rung: `rungs.py` is the ladder as a table (`rung.py` says what a row means, `shapes.py` computes
-its threads, blocks and bytes), `build.py` compiles, `launch.py` and `gemm.py` run, `check.py` judges.
+`ptx.cuh` holds the PTX instructions that C++ has no name for, `epilogue.cuh` the last step of the tensor-core rungs. `alone.cu`
+is a main for any rung, `alone_rows.cuh` says how each is launched. The Python files build, launch and check a rung: `rungs.py`
+is the ladder as a table (`rung.py` says what a row means, `shapes.py` computes its threads, blocks and bytes), `build.py`
+compiles, `launch.py` and `gemm.py` run, `check.py` judges.
 [`HOPPER_NOTES.md`](HOPPER_NOTES.md) tells what was tried on Hopper's rungs, and what each trial gave. From a shell:
 
 ```
@@ -33,7 +34,8 @@ python -m kernels check tiled --size 100x70x30   # right, on the emulator and on
 python -m kernels build tiled                    # registers, shared memory and spills on every architecture
 python -m kernels source tiled load              # a part of the source, as marked: // [load]
 python -m measure bench tiled                    # times it against cuBLAS on a GPU
-nvcc -std=c++17 -arch=sm_80 -cubin kernels/03_tiled.cu    # each compiles alone (21 to 27: -arch=sm_90a)
+python -m kernels alone tiled                    # builds it with nvcc and a main of its own (alone.cu), and runs it
+python -m kernels alone tiled --line             # what that types: a reader needs no Python
 ```
 
 `python -m measure readme` writes this page.

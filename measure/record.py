@@ -54,7 +54,7 @@ def record(
     """
     here = _here("recording")
     path = Path(file) if file else FOLDER / f"{here.slug}.json"
-    machine = {**describe(), "clocks_before": clocks(), "power_limit_w": _power_limit()}
+    before = {"clocks_before": clocks(), "power_limit_w": _power_limit()}
     work = [
         (rung, extents(size), choice)
         for size in sizes
@@ -86,7 +86,8 @@ def record(
             continue
         finally:
             release()
-        store(path, METHOD, {**machine, "clocks_after": clocks()}, rows=_merge(path, [row]))
+        machine = {**describe(), **before, "clocks_after": clocks()}
+        store(path, METHOD, machine, rows=_merge(path, [row]))
     progress(len(work), len(work))
     return path
 

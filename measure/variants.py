@@ -8,30 +8,49 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from kernels.build import build
 from kernels.errors import UnsupportedGPU
-from kernels.gemm import plan
+from kernels.gemm import Plan, plan
 from kernels.machine import gpu
 from kernels.rung import Types
 from kernels.settings import configuration
+from kernels.source import source
 
 from . import clock
 from .provenance import store
+from .row import extents
 from .timing import METHOD, Launch, Timing, matrices, measure, rung_launches
 
 BF16, HALF = {"BF16_INPUT": 1, "BF16_OUTPUT": 1}, {"HALF_OUTPUT": 1}
 
+CP_ASYNC = "cp_async<4 * COPY>(shared_address(tile + k * (COLS + PAD)), source);"
+THROUGH_REGISTERS = "*(float4*)(tile + k * (COLS + PAD)) = *(const float4*)source;"
+NO_SETMAXNREG = (
+    ("registers_shrink_to<PRODUCER_REGISTERS>();", ";"),
+    ("registers_grow_to<CONSUMER_REGISTERS>();", ";"),
+)
+
+
+def named(change: Mapping[str, int]) -> str:
+    """What a row calls a setting."""
+    return " ".join(f"{k}={v}" for k, v in change.items()) or "as it is"
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """A rung at one size, and the values of its macros that are compared."""
+    """A rung at some sizes (of a square, or M, N, K), and the values of its macros that are compared. rewritten: {name:
+    texts of its source and what stands in their place}, compared with the first of the changes, which `first` names.
+    """
 
     rung: str
-    sizes: tuple[int, ...]
+    sizes: tuple[int | tuple[int, int, int], ...]
     changes: tuple[Mapping[str, int], ...]
     formats: Mapping[str, int]
+    rewritten: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    first: str = ""
 
 
 COMPARED = (
@@ -43,7 +62,103 @@ COMPARED = (
     Comparison("wgmma_persistent", (8192,), tuple({"GROUP": n} for n in (1, 4, 8, 16, 32)), BF16),
     Comparison("wgmma_cluster", (4096, 8192), ({"CLUSTER_M": 1}, {"CLUSTER_M": 2}), BF16),
     Comparison("wgmma_fp8", (4096, 8192), ({"CLUSTER": 1}, {"CLUSTER": 2}), {}),
+    # What pages say: each pair differs in nothing else.
+    Comparison("mma_tiled", (4096,), ({"BM": 192, "WM": 96}, {"BM": 128, "WM": 64}), {}),
+    Comparison(
+        "mma_swizzled",
+        (4096,),
+        ({},),
+        {},
+        {"addition": (("(chunk ^ row / 2 % 4)", "((chunk + row / 2) % 4)"),)},
+    ),
+    Comparison(
+        "mma_tf32",
+        (4096,),
+        ({},),
+        {},
+        {
+            "+ 0x1000": (("nudge_to_tf32(__uint_as_float(r[j]))", "r[j] + 0x1000u"),),
+            "cut": (("nudge_to_tf32(__uint_as_float(r[j]))", "r[j]"),),
+        },
+    ),
+    Comparison("mma_multistage", (4096, 8192), ({"GROUP": 16}, {"GROUP": 1}), {}),
+    Comparison("mma_multistage", (4096,), ({"BLOCKS": 132}, {"BLOCKS": 264}), {}),
+    # Rows of A that begin 4 bytes further on each time: are they lines of L1, or its banks?
+    *(Comparison(rung, (4096, (4096, 4096, 4097)), ({},), {}) for rung in ("uncoalesced", "naive")),
+    Comparison(
+        "async_copy",
+        (4096, 8192),
+        ({"PAD": 0},),
+        {},
+        {"through registers": ((CP_ASYNC, THROUGH_REGISTERS),)},
+        "by cp.async",
+    ),
+    Comparison(
+        "mma_padded",
+        (4096,),
+        ({},),
+        {},
+        {f"pitch of {n} bytes": (("PITCH = 80;", f"PITCH = {n};"),) for n in (64, 96)},
+    ),
+    *(
+        Comparison(
+            rung,
+            (4096, 8192),
+            (setting,),
+            HALF,
+            {f"{named(setting)}, no setmaxnreg": NO_SETMAXNREG},
+            f"{named(setting)}, setmaxnreg",
+        )
+        for rung, setting in (
+            ("wgmma_pipelined", {"STAGES": 4}),
+            ("wgmma_persistent", {"HELD": 0}),
+            ("wgmma_persistent", {"HELD": 4}),
+        )
+    ),
+    Comparison("mma_multistage", (4096,), ({"STAGES": 4}, {"STAGES": 3}, {"STAGES": 2}), {}),
+    Comparison("wgmma_pipelined", (4096,), tuple({"STAGES": n} for n in (4, 3, 2)), {}),
+    Comparison(
+        "wgmma_pipelined",
+        (4096,),
+        tuple(
+            {"BM": m, "BN": n, "STAGES": 3}
+            for m, n in ((128, 256), (64, 256), (128, 192), (128, 128))
+        ),
+        BF16,
+    ),
+    Comparison(
+        "wgmma_persistent",
+        (4096, 8192),
+        ({"BM": 64, "PINGPONG": 0}, {"BM": 64, "PINGPONG": 1}),
+        BF16,
+    ),
 )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of a chain of kernels. Most differ from the one before in one idea, `wgmma` in its tile and its stages too."""
+
+    words: str
+    rung: str
+    macros: Mapping[str, int]
+
+
+_LARGE = {**HALF, "BM": 128, "BN": 256, "STAGES": 4}
+_STAYS = {**_LARGE, "BUFFERS": 2, "HELD": 0}
+HOPPER = (
+    Step("cp.async and mma.sync", "mma_multistage", {**HALF, "BM": 128, "BN": 256, "BK": 64, "STAGES": 3, "GROUP": 8}),
+    Step("tiles by TMA", "tma_mma", {**HALF, "BM": 128, "BN": 256, "STAGES": 3, "BUFFERS": 2, "GROUP": 8}),
+    Step("wgmma, one stage", "wgmma", {**HALF, "BM": 128, "BN": 128}),
+    Step("a producer, two stages", "wgmma_pipelined", {**HALF, "BM": 128, "BN": 128, "STAGES": 2}),
+    Step("four stages", "wgmma_pipelined", {**HALF, "BM": 128, "BN": 128, "STAGES": 4}),
+    Step("256 columns", "wgmma_pipelined", _LARGE),
+    Step("blocks stay, C by TMA", "wgmma_persistent", {**_STAYS, "GROUP": 1}),
+    Step("tiles in an order for L2", "wgmma_persistent", {**_STAYS, "GROUP": 8}),
+    Step("the last panels held", "wgmma_persistent", {**_STAYS, "GROUP": 8, "HELD": 4}),
+    Step("two blocks share B", "wgmma_cluster", {**_STAYS, "GROUP": 4, "HELD": 4, "CLUSTER_M": 2, "CLUSTER_N": 1}),
+)  # fmt: skip
+HOPPER_SIZES = (4096, 8192)
 LIBRARY = {True: "cuBLASLt, fast accumulation", False: "cuBLASLt, precise"}
 
 
@@ -53,23 +168,69 @@ def record() -> Path:
         raise UnsupportedGPU("times are measured on a GPU")
     rows: list[dict] = []
     path = None
+    for n in HOPPER_SIZES:
+        rows += _chain(n)
+        path = store(f"variants-{gpu().slug}", METHOD, rows=rows)
     for comparison in COMPARED:
-        for n in comparison.sizes:
-            rows += _rows(comparison, n)
+        for size in comparison.sizes:
+            rows += _rows(comparison, extents(size))
             path = store(f"variants-{gpu().slug}", METHOD, rows=rows)
     return path
 
 
-def _rows(comparison: Comparison, n: int) -> list[dict]:
-    """The compared settings, each over the macros that are recorded at this size; the library for 8-bit numbers."""
-    chosen = configuration(comparison.rung, n, macros=comparison.formats).macros
-    plans = {
-        " ".join(f"{k}={v}" for k, v in change.items()): plan(
-            comparison.rung, n, n, n, {**chosen, **change}
-        )
-        for change in comparison.changes
+def compile_all() -> int:
+    """Compile what `record` runs on an H200 into the cache; needs no GPU. Returns how many plans there were."""
+    plans = [p for n in HOPPER_SIZES for p in chain_plans(n).values()]
+    for comparison in COMPARED:
+        for size in comparison.sizes:
+            plans += _plans(comparison, extents(size), 90).values()
+    return len(plans)
+
+
+def chain_plans(n: int) -> dict[str, Plan]:
+    """The steps of the chain at this size, by their words."""
+    return {
+        step.words: plan(step.rung, n, n, n, dict(step.macros), 90, defaults=True)
+        for step in HOPPER
     }
+
+
+def _chain(n: int) -> list[dict]:
+    plans = chain_plans(n)
     first = next(iter(plans.values()))
+    return [
+        {**row, "rung": step.rung, "chain": number}
+        for number, (step, row) in enumerate(zip(HOPPER, _timed("", first, plans, n), strict=True))
+    ]
+
+
+def _plans(comparison: Comparison, size: tuple[int, int, int], arch=None) -> dict[str, Plan]:
+    """The compared settings, each over the macros that are recorded at this size, and what is rewritten."""
+    chosen = configuration(comparison.rung, size, arch, comparison.formats).macros
+    first = comparison.first or named(comparison.changes[0])
+    plans = {
+        named(change) if number else first: plan(comparison.rung, *size, {**chosen, **change}, arch)
+        for number, change in enumerate(comparison.changes)
+    }
+    for name, changes in comparison.rewritten.items():
+        plans[name] = rewritten(comparison.rung, name, changes, plans[first], size)
+    return plans
+
+
+def _rows(comparison: Comparison, size: tuple[int, int, int]) -> list[dict]:
+    plans = _plans(comparison, size)
+    rows = _timed(comparison.rung, next(iter(plans.values())), plans, *size)
+    return [
+        {**row, "config": {} if row["name"] in comparison.rewritten else row["config"]}
+        for row in rows
+    ]
+
+
+def _timed(
+    rung: str, first: Plan, plans: Mapping[str, Plan], m: int, n: int = 0, k: int = 0
+) -> list[dict]:
+    """A row for every plan, all timed in turn on the same matrices; the library for 8-bit numbers."""
+    m, n, k = m, n or m, k or m
     sets = matrices(first.types, first.shapes())
     competitors = {name: rung_launches(how, sets) for name, how in plans.items()}
     if first.types.inputs == "float8_e4m3fn" and importlib.util.find_spec("torch"):
@@ -78,27 +239,42 @@ def _rows(comparison: Comparison, n: int) -> list[dict]:
     fastest = min(timing.median for timing in timings.values())
     return [
         {
-            "rung": comparison.rung,
-            "m": n,
+            "rung": rung,
+            "m": m,
             "n": n,
-            "k": n,
+            "k": k,
             "inputs": first.types.inputs,
             "output": first.types.output,
             "name": name,
             "config": dict(plans[name].macros) if name in plans else {},
-            **_speed(timing, n, fastest),
+            **_speed(timing, (m, n, k), fastest),
             "clock_ghz": clock.seen(competitors[name], timing.median),
         }
         for name, timing in timings.items()
     ]
 
 
-def _speed(timing: Timing, n: int, fastest: float) -> dict:
+def rewritten(
+    rung: str, name: str, changes: tuple[tuple[str, str], ...], as_it_is: Plan, size
+) -> Plan:
+    """The plan of a rung whose source has these texts replaced, at the macros of `as_it_is`. ValueError names a text
+    that the source lacks.
+    """
+    text, macros = source(rung), as_it_is.macros
+    for old, new in changes:
+        if old not in text:
+            raise ValueError(f"{rung} does not contain {old!r}")
+        text = text.replace(old, new)
+    built = build(text, macros, arch=as_it_is.build.arch, name=f"{rung}, {name}")
+    return plan(rung, *extents(size), macros, as_it_is.build.arch, built=built)
+
+
+def _speed(timing: Timing, size: tuple[int, int, int], fastest: float) -> dict:
     return {
         "ms": round(timing.median, 6),
         "fastest_ms": round(min(timing.samples), 6),
         "slowest_ms": round(max(timing.samples), 6),
-        "tflops": round(timing.tflops(n, n, n), 4),
+        "tflops": round(timing.tflops(*size), 4),
         "of_fastest": round(fastest / timing.median, 4),
     }
 

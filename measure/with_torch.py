@@ -14,8 +14,7 @@ from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.machine import gpu, live
 
-from .provenance import load, store
-from .results import recorded
+from .provenance import store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
 
 RUNG = "mma_multistage"
@@ -37,23 +36,6 @@ def torch_launches(sets: Sequence[tuple]) -> list[Launch]:
 
     tensors = [tuple(torch.from_dlpack(matrix) for matrix in one) for one in sets]
     return [lambda a=a, b=b, c=c: torch.mm(a, b, out=c) for a, b, c in tensors]
-
-
-def side_by_side(size: int = 4096) -> dict:
-    """{"label", "tflops": {name: TFLOP/s}} of `float16` products, measured in turn.
-
-    Without a GPU, or without PyTorch, what was recorded: the rung and cuBLAS, and PyTorch where
-    `results/torch-*.json` has it.
-    """
-    if available():
-        return _measured(size)
-    try:
-        return load("torch")
-    except FileNotFoundError:
-        recording = recorded()
-    rows = recording.select(size=size, inputs="float16", output="float16")
-    found = {row["rung"]: row["tflops"] for row in rows if row["rung"] in (RUNG, "cublas")}
-    return {"label": recording.label, "tflops": found}
 
 
 def _measured(size: int) -> dict:

@@ -1,6 +1,7 @@
 // wgmma_rate: how many operations a multiprocessor does per clock when warpgroups do nothing but wgmma, on random tiles
 // that stay in shared memory. Two warpgroups of 64 rows, each m64n256, so that one's wait hides behind the other's work.
 // UNIT 1: f16. 2: bf16. 3: tf32. 4: e4m3. 5: s8, all with 32-bit sums; operands K-major, in 128-byte rows, swizzled.
+// UNIT 8, 16, 32, 64, 128: f16 with so many columns, and as many more products between two waits.
 #include "hopper.cuh"
 #include "rates.cuh"
 
@@ -8,8 +9,10 @@
 #define UNIT 1
 #endif
 
+constexpr int COLUMNS = UNIT < 8 ? 256 : UNIT;
 constexpr int ROW_BYTES = 128, A_BYTES = 64 * ROW_BYTES, B_BYTES = 256 * ROW_BYTES;
 constexpr int STEPS = ROW_BYTES / 32;  // 32 bytes of k per wgmma, whatever the type
+constexpr int REPEATS = 256 / COLUMNS;
 
 #if UNIT == 5
 using Sum = int;
@@ -19,7 +22,13 @@ using Sum = int;
 using Sum = float;
 #endif
 
-__device__ __forceinline__ void multiply(Sum (&d)[32][4], unsigned long long a, unsigned long long b, bool add) {
+#define ATOMS_2(d, i) ATOMS_1(d, i), ATOMS_1(d, i + 1)
+#define NUMBERS_1 "%0, %1, %2, %3"
+#define NUMBERS_2 NUMBERS_1 ", %4, %5, %6, %7"
+#define NUMBERS_4 NUMBERS_2 ", %8, %9, %10, %11, %12, %13, %14, %15"
+
+__device__ __forceinline__ void multiply(Sum (&d)[COLUMNS / 8][4], unsigned long long a, unsigned long long b,
+                                         bool add) {
 #if UNIT == 1
     WGMMA("m64n256k16", "f32.f16.f16", 32, "%128", "%129", "%130", "1, 1, 0, 0", "n"(0));
 #elif UNIT == 2
@@ -28,6 +37,16 @@ __device__ __forceinline__ void multiply(Sum (&d)[32][4], unsigned long long a, 
     WGMMA("m64n256k8", "f32.tf32.tf32", 32, "%128", "%129", "%130", "1, 1", "n"(0));
 #elif UNIT == 4
     WGMMA("m64n256k32", "f32.e4m3.e4m3", 32, "%128", "%129", "%130", "1, 1", "n"(0));
+#elif UNIT == 8
+    WGMMA("m64n8k16", "f32.f16.f16", 1, "%4", "%5", "%6", "1, 1, 0, 0", "n"(0));
+#elif UNIT == 16
+    WGMMA("m64n16k16", "f32.f16.f16", 2, "%8", "%9", "%10", "1, 1, 0, 0", "n"(0));
+#elif UNIT == 32
+    WGMMA("m64n32k16", "f32.f16.f16", 4, "%16", "%17", "%18", "1, 1, 0, 0", "n"(0));
+#elif UNIT == 64
+    WGMMA("m64n64k16", "f32.f16.f16", 8, "%32", "%33", "%34", "1, 1, 0, 0", "n"(0));
+#elif UNIT == 128
+    WGMMA("m64n128k16", "f32.f16.f16", 16, "%64", "%65", "%66", "1, 1, 0, 0", "n"(0));
 #else
     asm volatile(
         "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
@@ -39,7 +58,7 @@ __device__ __forceinline__ void multiply(Sum (&d)[32][4], unsigned long long a, 
 
 __device__ __forceinline__ unsigned word(unsigned seed) {
     const float x = uniform(2 * seed), y = uniform(2 * seed + 1);
-    if constexpr (UNIT == 1) {
+    if constexpr (UNIT == 1 || UNIT >= 8) {
         const half2 pair = __floats2half2_rn(x, y);
         return reinterpret_cast<const unsigned&>(pair);
     } else if constexpr (UNIT == 2) {
@@ -62,20 +81,21 @@ extern "C" __global__ void __launch_bounds__(256, 1) wgmma_rate(long long (*pass
     __syncthreads();
     const unsigned a_tile = shared_address(shared) + threadIdx.x / 128 * A_BYTES;
     const unsigned b_tile = shared_address(shared) + 2 * A_BYTES;
-    Sum sums[32][4];
+    Sum sums[COLUMNS / 8][4];
     const Stopwatch start = now();
     for (int turn = 0; turn < turns; ++turn) {
         wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < STEPS; ++step)
-            multiply(sums, wgmma_descriptor(a_tile + 32 * step), wgmma_descriptor(b_tile + 32 * step), turn + step > 0);
+        for (int step = 0; step < STEPS * REPEATS; ++step)
+            multiply(sums, wgmma_descriptor(a_tile + 32 * (step % STEPS)),
+                     wgmma_descriptor(b_tile + 32 * (step % STEPS)), turn + step > 0);
         wgmma_commit();
         wgmma_wait<0>();
     }
     __syncthreads();
     report(start, passed);
     float kept = 0.0f;
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < COLUMNS / 8; ++i)
         for (int j = 0; j < 4; ++j) kept += static_cast<float>(sums[i][j]);
     if (kept == 1.25f) *seen = kept;
 }

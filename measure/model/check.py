@@ -13,13 +13,15 @@ from measure.provenance import FOLDER
 
 from .bound import bound, work_of
 from .counts import Counts
-from .held import clock, written
+from .held import apart, clock, ratios
+from .pairs import apart as different
 from .pairs import pairs
 from .prediction import predict
-from .rates import BOOK
+from .rates import BOOK, SMS
 from .recorded import Timed, ladder
 from .store import counted, key, stored
 
+LINE_ELEMENTS = 32  # a count holds where rows begin alike: with K = 4097 lanes of a column fall on other banks of L1
 HIGHEST = 1.98  # GHz: what a bound is computed at where no clock was read
 BINDING, PAIRS, DIRECTION, ERROR, APART = 24, 300, 0.90, 0.12, 0.15
 NSIGHT = {
@@ -43,8 +45,9 @@ class Verdict:
 
 
 def check() -> list[Verdict]:
-    """All verdicts."""
-    return [bounds(), bindings(), directions(), *errors()]
+    """All verdicts; the last two are of what was written down before it was timed."""
+    every, held = errors()
+    return [bounds(), bindings(), directions(), every, foretold(), held]
 
 
 def timed() -> list[tuple[Timed, Counts]]:
@@ -65,7 +68,8 @@ def bounds() -> Verdict:
     rows = [*ladder(), *variants(), *searched()]
     above, done = [], 0
     for row in rows:
-        if (one := stored().get(key(row.rung, row.macros))) is None:
+        one = stored().get(key(row.rung, row.macros))
+        if one is None or row.size[2] % LINE_ELEMENTS:
             continue
         done += 1
         limit = bound(one, row.size, row.gpu, row.ghz or HIGHEST)
@@ -86,14 +90,14 @@ def busy(row: Mapping, counts: Counts) -> dict[str, float]:
     over elapsed clocks, which the issue slots tell; copies' writes, which Nsight's count of the data path lacks, are
     added to it.
     """
-    elapsed = row["instructions"] / (4 * 132 * row["cycles"])
+    elapsed = row["instructions"] / (4 * SMS * row["cycles"])
     share = elapsed / (row["issue slots used, %"] / 100)
     found = {
         name: (row.get(column) or 0) / 100 * (share if column in ACTIVE else 1)
         for name, column in NSIGHT.items()
     }
     tiles = row["size"][0] * row["size"][1] / counts.tile[0] / counts.tile[1]
-    clocks = 132 * row["cycles"] / tiles
+    clocks = SMS * row["cycles"] / tiles
     found["shared memory and L1"] += counts.of("copies", row["size"][2]) / clocks
     found["TMA's writes"] = work_of(counts, row["size"][2])["TMA's writes"] / clocks
     return found
@@ -145,21 +149,34 @@ def directions() -> Verdict:
     )
 
 
+def foretold() -> Verdict:
+    """The direction of changes whose ratio was written down before anybody timed them, by the model of that day."""
+    found = [(said, b.ms / a.ms, a, b) for said, a, b in ratios() if different(a, b)]
+    right = [(said - 1) * (ratio - 1) > 0 for said, ratio, *_ in found]
+    misses = tuple(
+        f"{a.rung} {a.size[0]} to {b.rung} {b.name}: predicted x{said:.3f}, measured x{ratio:.3f}"
+        for hit, (said, ratio, a, b) in zip(right, found, strict=True)
+        if not hit
+    )
+    return Verdict(
+        f"{DIRECTION:.0%} of the changes predicted before they were timed have the predicted direction",
+        f"{sum(right)} of {len(found)}, by the model of that day",
+        bool(found) and sum(right) >= DIRECTION * len(found),
+        misses,
+    )
+
+
 def errors() -> list[Verdict]:
-    """The prediction's error: of all rows whose clock is known, and of those held apart, as they were written before."""
-    told = {
-        (r["gpu"], r["rung"], tuple(r["size"]), r["output"], *sorted(r["macros"].items())): r["ms"]
-        for r in written()
-    }
-    every, apart = [], []
-    for row, counts in timed():
-        if clock(row) is None:
-            continue
-        every.append(_error(predict(counts, row.size, row.gpu, clock(row)).ms, row))
-        before = told.get((row.gpu, row.rung, row.size, row.output, *sorted(row.macros.items())))
-        if before:
-            apart.append(_error(before, row))
-    return [_verdict("", every, ERROR), _verdict(" of sizes and rungs held apart", apart, APART)]
+    """The prediction's error: of all rows whose clock is known, and of sizes whose predictions were written before
+    anybody timed them.
+    """
+    every = [
+        _error(predict(counts, row.size, row.gpu, clock(row)).ms, row)
+        for row, counts in timed()
+        if clock(row) is not None
+    ]
+    held = [_error(ms, row) for ms, row in apart()]
+    return [_verdict("", every, ERROR), _verdict(" of sizes held apart", held, APART)]
 
 
 def _error(ms: float, row: Timed) -> tuple[float, str]:
@@ -168,6 +185,8 @@ def _error(ms: float, row: Timed) -> tuple[float, str]:
 
 
 def _verdict(which: str, found: list[tuple[float, str]], most: float) -> Verdict:
+    if not found:
+        return Verdict(f"the prediction{which}", "nobody has timed them", False)
     middle = median(error for error, _ in found)
     worst = tuple(f"{error:.0%} {said}" for error, said in sorted(found, reverse=True)[:20])
     return Verdict(

@@ -1,28 +1,34 @@
-"""Predictions that were written down before they were compared: of sizes and rungs that nobody looked at while the
-model was made.
+"""Predictions that were written down before anybody timed what they are of.
 
-Held apart are the sizes 1024 and 8192, and the rungs of even numbers at every size. `results/model/predictions.json`
-holds what the model said then; it is written once, and `check` compares it with what was measured.
+Held apart are sizes that were in no recording while the model was made: `SIZES`, of every rung that is timed there.
+`results/model/predictions.json` says what the model gives for them, in clocks, since nobody knows beforehand at which
+clock a GPU will run; it is written once, and `check` compares it with `results/model/apart-<gpu>.json`.
+`results/model/comparisons.json` holds ratios of times that the model of its day gave for comparisons of `measure.variants`
+before any GPU had run them; `ratios` puts what was measured since beside them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-from kernels.rungs import find
+from kernels.rungs import RUNGS, find
+from kernels.settings import configuration, types_of
 from measure.provenance import FOLDER, store
+from measure.row import extents
+from measure.variants import COMPARED, HOPPER, HOPPER_SIZES
 
 from .prediction import predict
-from .recorded import Timed, ladder
-from .store import counted
+from .rates import launch
+from .recorded import GPUS, Timed, timed_in, variants
+from .store import counted, key
 
 PATH = FOLDER / "model" / "predictions.json"
-SIZES = (1024, 8192)
-
-
-def apart(row: Timed) -> bool:
-    """Whether a row was held apart."""
-    return row.size[0] in SIZES or find(row.rung).number % 2 == 0
+COMPARISONS = FOLDER / "model" / "comparisons.json"
+EQUAL = 1.755  # GHz, of both sides of a comparison
+SIZES = (1536, 3072, 6144)
+SLOW = ("cpu", "uncoalesced", "naive", "cublas")
 
 
 def clock(row: Timed) -> float | None:
@@ -35,20 +41,99 @@ def clock(row: Timed) -> float | None:
 def write() -> None:
     """Writes the predictions. FileExistsError where they were written before."""
     if PATH.exists():
-        raise FileExistsError(
-            f"{PATH.name}: predictions are written once, before they are compared"
-        )
-    rows = [
-        {"gpu": row.gpu, "rung": row.rung, "size": row.size, "output": row.output, "macros": dict(row.macros),
-         "ms": round(predict(counted(row.rung, row.macros), row.size, row.gpu, clock(row)).ms, 6)}
-        for row in ladder()
-        if clock(row) and apart(row)
-    ]  # fmt: skip
-    method = "python -m measure model --predict, before any prediction was compared with a time"
+        raise FileExistsError(f"{PATH.name}: predictions are written once, before they are timed")
+    rows = []
+    for n in SIZES:
+        for rung in map(find, RUNGS):
+            if rung.name in SLOW or not (rung.exists and rung.runs_on(90)):
+                continue
+            for given, _types in types_of(rung):
+                macros = dict(configuration(rung, (n, n, n), 90, given).macros)
+                said = predict(counted(rung.name, macros), (n, n, n), GPUS[0], 1.0)
+                clocks = said.first + said.loop + said.store
+                rows.append({
+                    "rung": rung.name, "size": n, "output": rung.types(macros).output, "macros": macros,
+                    "clocks": round(clocks), "shared_ms": round(said.memory_ms, 6), "launch_ms": launch(),
+                })  # fmt: skip
+    method = "python -m measure model --predict, before any of these sizes was timed"
     store(PATH, method, {"gpu": "none"}, None, rows=rows)
     PATH.write_text(
-        PATH.read_text(encoding="utf-8").replace('{"gpu": "nv', '\n{"gpu": "nv'), encoding="utf-8"
+        PATH.read_text(encoding="utf-8").replace('{"rung"', '\n{"rung"'), encoding="utf-8"
     )
+
+
+def told(row: Mapping, ghz: float) -> float:
+    """Milliseconds of a written prediction at the clock that was read."""
+    return max(row["clocks"] / (ghz * 1e6), row["shared_ms"]) + row["launch_ms"]
+
+
+def apart() -> list[tuple[float, Timed]]:
+    """(predicted ms, what was measured) of the sizes held apart; none where nobody has timed them."""
+    path = FOLDER / "model" / f"apart-{GPUS[0]}.json"
+    if not path.exists():
+        return []
+    before = {
+        (row["rung"], row["size"], row["output"], key(row["rung"], row["macros"])): row
+        for row in written()
+    }
+    found = []
+    for row in timed_in(path, GPUS[0]):
+        at = (row.rung, row.size[0], row.output, key(row.rung, row.macros))
+        if at in before and clock(row):
+            found.append((told(before[at], clock(row)), row))
+    return found
+
+
+def ratios() -> Iterator[tuple[float, Timed, Timed]]:
+    """(predicted ratio, what it was beside, what was changed) of the comparisons that were timed after they were
+    predicted.
+    """
+    timed: dict[tuple, Timed] = {}
+    for row in variants():
+        timed.setdefault((row.size[0], key(row.rung, row.macros)), row)
+    for row in json.loads(COMPARISONS.read_text(encoding="utf-8"))["rows"]:
+        before = timed.get((row["size"], key(row.get("after", row["rung"]), row["beside"])))
+        after = timed.get((row["size"], key(row["rung"], row["macros"])))
+        if before and after:
+            yield row["ratio"], before, after
+
+
+def compare() -> None:
+    """Writes predicted ratios of times: each setting of a comparison over its first, for settings without a recorded
+    time. What the file holds already stays as it was predicted then.
+    """
+    rows = (
+        json.loads(COMPARISONS.read_text(encoding="utf-8"))["rows"] if COMPARISONS.exists() else []
+    )
+    there = {(row.rung, row.size[0], key(row.rung, row.macros)) for row in variants()}
+    there |= {(row["rung"], row["size"], key(row["rung"], row["macros"])) for row in rows}
+    for n, before, after in _changes():
+        if (after[0], n, key(*after)) not in there:
+            two = [predict(counted(*side), (n,) * 3, GPUS[0], EQUAL).ms for side in (before, after)]
+            rows.append({
+                "rung": after[0], "size": n, "macros": after[1], "beside": before[1],
+                **({"after": before[0]} if before[0] != after[0] else {}),
+                "ratio": round(two[1] / two[0], 4),
+            })  # fmt: skip
+    method = "python -m measure model --predict, before any of these was timed"
+    path = store(COMPARISONS, method, {"gpu": "none"}, None, rows=rows)
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('{"rung"', '\n{"rung"'), encoding="utf-8"
+    )
+
+
+def _changes() -> Iterator[tuple[int, tuple, tuple]]:
+    """(size, (rung, macros), (rung, macros)): the two sides of every comparison on square matrices, and of every step."""
+    for comparison in COMPARED:
+        for n in comparison.sizes:
+            chosen = configuration(comparison.rung, extents(n), 90, comparison.formats).macros
+            first, *others = ({**chosen, **change} for change in comparison.changes)
+            for macros in others:
+                yield n, (comparison.rung, first), (comparison.rung, macros)
+    for n in HOPPER_SIZES:
+        steps = [(step.rung, find(step.rung).resolve(step.macros)) for step in HOPPER]
+        for before, after in pairwise(steps):
+            yield n, before, after
 
 
 def written() -> list[dict]:

@@ -55,13 +55,14 @@ def _of(group: Sequence[Timed], clock: float | None) -> Iterator[Pair]:
         times[id(row)] = predict(counts, row.size, row.gpu, clock or row.ghz).ms
     for a, b in combinations(group, 2):
         changed = [name for name in a.macros if a.macros[name] != b.macros[name]]
-        if len(changed) == 1 and _apart(a, b):
+        if len(changed) == 1 and apart(a, b):
             name = changed[0]
             change = f"{name} {a.macros[name]} to {b.macros[name]}"
             yield Pair(a, b, change, times[id(b)] / times[id(a)], b.ms / a.ms)
 
 
-def _apart(a: Timed, b: Timed) -> bool:
+def apart(a: Timed, b: Timed) -> bool:
+    """Whether two times count as different."""
     if a.source == "tune":
         return max(a.ms, b.ms) / min(a.ms, b.ms) > APART
     return a.most < b.least or b.most < a.least

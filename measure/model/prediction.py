@@ -1,75 +1,89 @@
-"""The prediction: the bound's work with latencies, overlap, rounds of blocks, first copies and stores of C.
+"""The prediction: the bound's work with latencies, overlap, rounds of blocks, first copies, stores of C and the launch.
 
-The warps of an SM go round in a closed network: each asks the multiplying part (issue slots, FMA pipe or tensor
-cores, whichever it needs longest), the data path of shared memory and L1, and TMA, one after the other, and waits out
-the latencies that its program does not hide. Mean value analysis (Reiser and Lavenberg 1980) gives the throughput for
-so many warps: with few, times add up; with many, the fullest part sets the pace. Its inputs are counts, rates,
-latencies and `STRUCTURE`, which says what each source overlaps. Nothing is fitted to a time.
+Warps that never meet go round a closed network on their own. Warps that meet at barriers make their block the customer:
+while it waits, all its warps do, and only other blocks of the SM go on. Mean value analysis (Reiser and Lavenberg 1980)
+gives the throughput of both: with few customers, times add up; with many, the fullest part sets the pace. Tiles that are
+asked for ahead of time set a pace of their own: what a tile takes to come, over how many are on their way (`between`).
+Its inputs are counts, rates and latencies, all measured by loops. Nothing is fitted to a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kernels.rungs import find
 from kernels.shapes import ceil_div
+from measure.machine import COPY_TILE
 
 from .bound import DATA_PATH, bound, busiest, depth_of, tiles_of
-from .counts import WARP, Counts
-from .rates import SMS, latencies, rates
+from .counts import WARP, WAVEFRONT, Counts
+from .rates import SMS, copies, latencies, launch, rates
 
-SCHEDULERS = 4
+SCHEDULERS, PANEL = 4, 128  # bytes of a row of C that a warp stores at a time
+WAYS = (
+    ("TMA", "TMA"),
+    ("cp.async", "copies"),
+)  # by which kind of work a kernel's way to copy is known
 
 
 @dataclass(frozen=True)
 class Structure:
     """What a source overlaps. in_flight: pieces of work that a warp has under way at a time (2: next fragments are
     loaded while it multiplies). waits: latencies of a k-step that a block waits out, because it asks for the tile
-    only when it needs it; k: elements of k of such a step, a macro or a number. stays: a block computes tile after
-    tile.
+    only when it needs it; k: elements of k of such a step, a macro or a number. ahead: tiles that are on their way while
+    one is multiplied; "stages": a macro's number less one. spread: a tile is asked for bit by bit, over a whole step.
+    stays: a block computes tile after tile. chain: latencies that a warp waits out each `inner` elements of k, since its
+    products need what it has just loaded. ring: a producer fills stages, and wgmma reads them, so that stages and not
+    warps go round.
     """
 
     in_flight: int = 1
     waits: tuple[str, ...] = ()
     k: str | int = "BK"
     stays: bool = False
+    chain: tuple[str, ...] = ()
+    inner: int = 16
+    ahead: int | str = 0
+    spread: bool = False
+    ring: bool = False
 
 
-BARRIER = "barrier, 8 warps"
-THEN = ("L2", BARRIER, BARRIER)  # a copy through registers between two barriers
+BARRIER, TILE = "barrier, 8 warps", "tile"
+THEN = (TILE, BARRIER, BARRIER)  # a copy between two barriers
+LOADED = ("shared memory",)
+FRAGMENTS, MATRICES = ("shared memory", "mma.sync"), ("ldmatrix", "mma.sync")
+STAGES = "stages"
+RING = Structure(2, k=64, stays=True, ahead=STAGES, ring=True)
 STRUCTURE = {
     "uncoalesced": Structure(
         1, ("L1",), 4
     ),  # ptxas unrolls four steps, whose loads are under way together
     "naive": Structure(1, ("L1",), 4),
-    "tiled": Structure(1, THEN, "BLOCK"),
-    "coarsened_1d": Structure(1, THEN),
-    "coarsened_2d": Structure(1, THEN),
-    "vectorized": Structure(1, THEN),
-    "warp_tiled": Structure(2, (BARRIER,)),
+    "tiled": Structure(1, THEN, "BLOCK", chain=LOADED, inner=4),
+    "coarsened_1d": Structure(1, THEN, chain=LOADED, inner=1),
+    "coarsened_2d": Structure(1, THEN, chain=LOADED, inner=1),
+    "vectorized": Structure(1, THEN, chain=LOADED, inner=1),
+    "warp_tiled": Structure(2, (BARRIER,), ahead=1),
     "async_copy": Structure(2, THEN),
-    "async_pipeline": Structure(2, (BARRIER,)),
-    "warp_specialized": Structure(2, (BARRIER,)),
+    "async_pipeline": Structure(2, (BARRIER,), ahead=STAGES),
+    "warp_specialized": Structure(2, (BARRIER,), ahead=STAGES),
     "wmma": Structure(1, ("L1",), 16),
-    "wmma_shared": Structure(1, THEN),
-    "wmma_async": Structure(1, (BARRIER,)),
+    "wmma_shared": Structure(1, THEN, chain=FRAGMENTS),
+    "wmma_async": Structure(1, (BARRIER,), chain=FRAGMENTS, ahead=STAGES),
     "mma_atoms": Structure(1, ("L1", "mma.sync"), 16),
-    "mma_sync": Structure(1, THEN, 32),
-    "mma_tiled": Structure(1, (BARRIER,), 32),
-    "mma_padded": Structure(1, (BARRIER,), 32),
-    "mma_swizzled": Structure(1, (BARRIER,), 32),
-    "mma_tf32": Structure(2, (BARRIER,)),
-    "mma_multistage": Structure(2, (BARRIER,), stays=True),
-    "tma_mma": Structure(2, (), 64, stays=True),
-    "wgmma": Structure(1, ("L2", BARRIER), 64),
-    "wgmma_pipelined": Structure(2, (), 64),
-    "wgmma_persistent": Structure(2, (), 64, stays=True),
-    "wgmma_cluster": Structure(2, (), 64, stays=True),
-    "wgmma_split": Structure(2, (), 64, stays=True),
-    "wgmma_fp8": Structure(2, (), 64, stays=True),
+    "mma_sync": Structure(1, THEN, 32, chain=MATRICES),
+    "mma_tiled": Structure(1, (BARRIER,), 32, chain=MATRICES, ahead=1),
+    "mma_padded": Structure(1, (BARRIER,), 32, chain=MATRICES, ahead=1),
+    "mma_swizzled": Structure(1, (BARRIER,), 32, chain=MATRICES, ahead=1),
+    "mma_tf32": Structure(2, (BARRIER,), ahead=STAGES, spread=True),
+    "mma_multistage": Structure(2, (BARRIER,), stays=True, ahead=STAGES, spread=True),
+    "tma_mma": Structure(2, (), 64, stays=True, ahead=STAGES),
+    "wgmma": Structure(1, (TILE, BARRIER), 64),
+    "wgmma_pipelined": replace(RING, stays=False),
+    **dict.fromkeys(("wgmma_persistent", "wgmma_cluster", "wgmma_split", "wgmma_fp8"), RING),
 }
 
 
@@ -96,25 +110,80 @@ def predict(counts: Counts, size: tuple[int, int, int], gpu: str, ghz: float) ->
         store += rounds * _store(counts, gpu, together)
         first += (1 if how.stays else rounds) * _first(counts, together)
     shared = [need.ms for need in bound(counts, size, gpu, ghz).needs if need.rate.each == "second"]
-    ms = max([(first + loop + store) / (ghz * 1e6), *shared])
+    ms = max([(first + loop + store) / (ghz * 1e6), *shared]) + launch()
     return Prediction(ms, first, loop, store, max(shared, default=0.0))
 
 
 def step(counts: Counts, gpu: str, together: int) -> float:
     """Clocks for one element of k of so many blocks that share an SM."""
-    how = STRUCTURE[counts.rung]
+    how, known = STRUCTURE[counts.rung], {**latencies(), TILE: latency_of(way_of(counts))}
     parts = demands(counts, gpu, 1)
-    k = (
-        find(counts.rung).resolve(counts.macros).get(how.k, how.k)
-        if isinstance(how.k, str)
-        else how.k
-    )
-    wait = sum(latencies()[name] for name in how.waits) / k
-    warps = counts.threads / WARP
-    customers = max(1.0, together * warps * how.in_flight / SCHEDULERS)
+    macros = find(counts.rung).resolve(counts.macros)
+    k = macros.get(how.k, how.k) if isinstance(how.k, str) else how.k
+    wait = sum(known[name] for name in how.waits) / k
+    chain = sum(known[name] for name in how.chain) / how.inner
+    ahead = macros[STAGES.upper()] - 1 if how.ahead == STAGES else how.ahead
     # the work of one scheduler's customer: it has a quarter of the warps, and its share of the path
-    each = [part * together / customers for part in parts]
-    return customers / throughput(each, wait, customers)
+    each = counts.threads / WARP * how.in_flight / SCHEDULERS
+    if how.ring:
+        return between(max(parts[:2]), parts[2], known[TILE] / k, ahead, together)
+    arrives, parts = (parts[2], parts[:2]) if ahead else (0.0, parts)
+    if BARRIER not in how.waits:
+        busy = turns(parts, wait, each, together)
+    else:
+        alone = turns(parts, chain, each)
+        blocks = turns([max(parts)], alone - max(parts) + wait, 1, together)
+        busy = max(blocks, turns(parts, chain, each, together))
+    if how.spread:  # its last bit has a step less, and little to bring
+        busy, arrives, ahead = max(busy, together * arrives), 0.0, ahead - 1
+        busy += 0.0 if ahead else known[TILE] / k
+    return between(busy / together, arrives, known[TILE] / k, ahead, together) if ahead else busy
+
+
+def between(busy: float, arrives: float, wait: float, ahead: int, together: int) -> float:
+    """Clocks in which `together` blocks do a step, if so many tiles of each are on their way. Were all times always the
+    same, nobody would ever wait for another by chance; were they random, everybody would queue as mean values say. The
+    waiting that there is lies between, as far from nothing as their variance (`spread`).
+    """
+    certain = max(together * busy, together * arrives, (wait + arrives) / ahead)
+    random = together / throughput([busy, arrives], wait, ahead * together)
+    return certain + spread() * max(0.0, random - certain)
+
+
+def spread() -> float:
+    """The squared coefficient of variation of L2's latency, from its quantiles 0.01 and 0.99 (2.33 deviations from the
+    middle): as it is to 1, so is the waiting that chance makes to that of random times (Kingman 1961).
+    """
+    known = latencies()
+    return ((known["L2, farthest"] - known["L2, nearest"]) / 2 / 2.33 / known["L2"]) ** 2
+
+
+def way_of(counts: Counts) -> str:
+    """How a kernel copies tiles: "TMA", "cp.async" or through "registers"."""
+    return next((way for way, what in WAYS if counts.work.get(what, (0, 0))[1]), "registers")
+
+
+def delivery() -> float:
+    """Bytes per clock that come from L2 to one SM: the most that a loop has seen."""
+    return max(copies().values())
+
+
+def latency_of(way: str) -> float:
+    """Clocks until a tile begins to arrive: what it takes alone, less what its bytes take. It comes from device memory,
+    for whoever asks first, and the blocks that need the same tile wait with it.
+    """
+    known = latencies()
+    beyond = known["device memory"] - known["L2"]
+    return known[f"{way}, a tile"] - COPY_TILE / copies()[f"{way}, one SM"] + beyond
+
+
+def turns(parts: Sequence[float], wait: float, each: float, together: int = 1) -> float:
+    """Clocks in which `together` blocks do a step, if each is as many customers (at least one in all) that share its
+    work. parts: clocks of each part for one block; wait: of one customer.
+    """
+    customers = max(1.0, together * each)
+    shares = [part * together / customers for part in parts]
+    return customers / throughput(shares, wait, customers)
 
 
 def demands(counts: Counts, gpu: str, K: int, fixed: bool = False) -> tuple[float, float, float]:
@@ -134,7 +203,8 @@ def demands(counts: Counts, gpu: str, K: int, fixed: bool = False) -> tuple[floa
     if counts.kind != "fma":
         multiply.append(part("operations") / speed["tensor cores"].value)
     path = sum(part(name) for name in DATA_PATH) / speed["shared memory and L1"].value
-    return max(multiply), path, part("TMA") / speed["TMA's writes"].value
+    arrives = 0.0 if fixed else part("L2 bytes") / delivery()
+    return max(multiply), path, max(part("TMA") / speed["TMA's writes"].value, arrives)
 
 
 def throughput(demand: Sequence[float], wait: float, customers: float) -> float:
@@ -152,18 +222,38 @@ def throughput(demand: Sequence[float], wait: float, customers: float) -> float:
 
 def _rounds(counts: Counts, size, held: int, stays: bool) -> list[tuple[int, float]]:
     """(blocks on an SM at a time, rounds of so many) of the busiest SM."""
+    tiles = tiles_of(counts, size)
+    parts = counts.macros.get("SPLIT", 1)
+    if parts > 1:  # a block for every part
+        held = min(counts.blocks_per_sm, ceil_div(tiles * parts, SMS))
+        return [(held, ceil_div(tiles * parts, SMS * held) / parts)]
     if stays:
         return [(1, busiest(counts, size))]
-    tiles = tiles_of(counts, size)
     full, rest = divmod(tiles, SMS * held)
     return [(held, full), *([(ceil_div(rest, SMS), 1)] if rest else [])]
 
 
 def _first(counts: Counts, together: int) -> float:
-    """Until the first products: the first tiles come from device memory."""
-    return latencies()["device memory"]
+    """Until the first products: the first tile arrives."""
+    how = STRUCTURE[counts.rung]
+    macros = find(counts.rung).resolve(counts.macros)
+    k = macros.get(how.k, how.k) if isinstance(how.k, str) else how.k
+    each = counts.work.get("L2 bytes", (0, 0))[1] * k / delivery()
+    return latency_of(way_of(counts)) + together * each + latencies()["L2"]
 
 
 def _store(counts: Counts, gpu: str, together: int) -> float:
     """What stands outside the loop, the stores of C above all: nothing else of the same block overlaps it."""
-    return together * max(demands(counts, gpu, 0, fixed=True))
+    macros = counts.macros
+    out = np.dtype(find(counts.rung).types(macros).output_dtype).itemsize
+    panels = (
+        counts.tile[1] * out / PANEL
+    )  # of which HELD are stored while the next tile is multiplied
+    exposed = max(0.0, 1 - macros.get("HELD", 0) / panels)
+    return exposed * together * max(demands(counts, gpu, 0, fixed=True)) + _exchange(counts)
+
+
+def _exchange(counts: Counts) -> float:
+    """Clocks in which the blocks that share a tile write their sums to shared memory and read each other's."""
+    parts = counts.macros.get("SPLIT", 1)
+    return 2 * parts * counts.tile[0] * counts.tile[1] * 4 / WAVEFRONT if parts > 1 else 0.0

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from kernels.shapes import H100_SMS
 from measure import machine
 from measure.provenance import FOLDER
 
+SMS = H100_SMS  # an H200 has as many
 BOOK, OTHER = "nvidia-h200", "nvidia-h100-80gb-hbm3"
-SMS = 132
 LOOPS = {
     "float16": "f16",
     "bfloat16": "bf16",
@@ -82,6 +83,18 @@ def rates(gpu: str, kind: str, inputs: str) -> Mapping[str, Rate]:
 def latencies() -> Mapping[str, float]:
     """Latencies in clocks, by the names of `results/machine-nvidia-h200.json`."""
     return {name: row.value for (kind, name), row in machine.rows_of(BOOK).items() if kind == "latency"}  # fmt: skip
+
+
+@cache
+def copies() -> Mapping[str, float]:
+    """Bytes per clock that copies bring from L2 to an SM, by the names of `results/machine-nvidia-h200.json`."""
+    return {name: row.value for (kind, name), row in machine.rows_of(BOOK).items() if kind == "copies"}  # fmt: skip
+
+
+@cache
+def launch() -> float:
+    """Milliseconds from a launch to the next, where a block on each SM does nothing."""
+    return machine.rows_of(BOOK)["launch", "a block of 256 threads per SM"].value / 1e3
 
 
 @cache

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from kernels.rungs import find
 from measure.provenance import FOLDER
@@ -35,14 +36,23 @@ class Timed:
 def ladder() -> Iterator[Timed]:
     """The rungs' rows of `results/<gpu>.json`."""
     for gpu in GPUS:
-        for row in recordings()[gpu].rows:
-            if row["rung"] in ("cpu", "cublas"):
-                continue
-            macros = find(row["rung"]).resolve(row["config"])
-            yield Timed(
-                gpu, row["rung"], macros, (row["m"], row["n"], row["k"]), row["ms_median"], row["ms_min"],
-                row["ms_max"], row.get("clock_ghz"), gpu, row["output"],
-            )  # fmt: skip
+        yield from _rows(recordings()[gpu].rows, gpu)
+
+
+def timed_in(path: Path, gpu: str) -> Iterator[Timed]:
+    """The rungs' rows of a file that `measure record --part bench --json` wrote."""
+    yield from _rows(json.loads(path.read_text(encoding="utf-8"))["rows"], gpu)
+
+
+def _rows(rows: Iterable[Mapping], gpu: str) -> Iterator[Timed]:
+    for row in rows:
+        if row["rung"] in ("cpu", "cublas"):
+            continue
+        macros = find(row["rung"]).resolve(row["config"])
+        yield Timed(
+            gpu, row["rung"], macros, (row["m"], row["n"], row["k"]), row["ms_median"], row["ms_min"],
+            row["ms_max"], row.get("clock_ghz"), gpu, row["output"],
+        )  # fmt: skip
 
 
 def searched(gpu: str = GPUS[0]) -> Iterator[Timed]:

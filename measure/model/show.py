@@ -7,7 +7,7 @@ from kernels.table import table
 
 from .bound import UNITS, bound
 from .check import HIGHEST, check, timed
-from .held import clock, write
+from .held import PATH, clock, compare, write
 from .prediction import predict
 from .rates import NOT_MEASURED
 from .recorded import ladder, variants
@@ -20,7 +20,9 @@ def run(options) -> int:
         wanted = [(row.rung, row.macros) for row in (*ladder(), *variants())]
         print(complete(wanted))
     elif options.predict:
-        write()
+        if not PATH.exists():
+            write()
+        compare()
     elif options.check:
         return verdicts()
     elif options.rungs:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import limited
+
 ROOT = Path(__file__).resolve().parents[2]
 ROW = """    Rung(
         "two_rows", 99, "a thread computes two outputs, one below the other",
@@ -56,9 +58,7 @@ def repository(tmp_path_factory):
 
 
 def run(repository, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=repository, capture_output=True, text=True, timeout=300
-    )
+    done = limited.run([sys.executable, "-m", *words], 300, cwd=repository)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -65,6 +65,32 @@ def test_what_a_search_found_is_right_and_keeps_the_promises(name, macros, arch)
     assert broken_promises(name, macros, arch) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "macros"),
+    [
+        pytest.param(rung.name, macros, id=f"{rung.name}-{number}")
+        for rung in CUDA
+        for number, macros in enumerate(rung.checked)
+    ],
+)
+def test_what_a_row_names_for_this_is_right(name, macros):
+    arch = arch_on_emulator(name)
+    values = find(name).resolve(macros, arch)
+    found, hazards = check_one(name, edge_sizes(name, values, arch)[3], values, *SCALARS[1])
+    assert found.ok and not hazards
+
+
+def test_a_count_that_is_not_set_back_is_a_hazard():
+    """The blocks of stream-K share tiles, and count who has come."""
+    macros, sizes = persistent_case("wgmma_split", {"SPLIT": 0}, 90)
+    text = find("wgmma_split").path.read_text(encoding="utf-8")
+    changed = text.replace("atomicExch(arrived, 0)", "return")
+    for source, kinds in ((text, []), (changed, ["not-set-back"])):
+        built = build(source, macros, "90a", name="26_wgmma_split.cu")
+        _, hazards = check_one("wgmma_split", sizes[0], macros, 1.0, 0.0, arch=90, built=built)
+        assert [hazard.kind for hazard in hazards] == kinds
+
+
 def test_a_persistent_kernel_goes_round_three_times():
     for rung in CUDA:
         if case := persistent_case(rung, None, arch_on_emulator(rung)):
@@ -81,6 +107,11 @@ def test_check_covers_searches_loops_and_promises(monkeypatch):
     settings = [macros for macros, *_ in rows]
     assert {} in settings and {"HALF_OUTPUT": 1} in settings
     assert any(macros.get("BLOCKS") == 2 for macros in settings)
+    cases = list(module._cases(find("wgmma_cluster"), "emulator", None, None, True, False))
+    rounds = [macros for macros, *_ in cases if macros.get("CLUSTER_N") == 2]
+    assert find("wgmma_cluster").checked[0] in rounds and any(
+        "BLOCKS" in macros for macros in rounds
+    )
     assert any(macros in settings for macros, _ in searched("mma_multistage"))
     bare = [m for m, *_ in module._cases(find("mma_tiled"), "emulator", None, None, True, False)]
     assert bare == [{}]

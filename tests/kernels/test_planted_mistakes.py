@@ -115,8 +115,23 @@ MISTAKES = (
     ("tcgen05_pipelined", "no fence before the arrival", ("            tensor_fence_before();\n", "")),
     ("tcgen05_pair", "both blocks start the products", ("if (rank == 0 && lane == 0)", "if (lane == 0)")),
     ("tcgen05_pair", "both blocks bring the same half of B", (" + rank * (BN / 2);", ";")),
+    ("tcgen05_pair", "copies counted at each block's own barrier", ("in_first_block(full + stage * 8)", "full + stage * 8")),
+    ("tcgen05_pair", "the wrong peer told that the sums are stored",
+     ("barrier_arrive_at(stored + set * 8, 0)", "barrier_arrive_at(stored + set * 8, 1)")),
     ("tcgen05_pair", "only its own copies expected", ("2 * STAGE_BYTES);", "STAGE_BYTES);")),
     ("tcgen05_pair", "the other block's warps not waited for", ("2 * STORERS);", "STORERS);")),
+    ("tcgen05_mxfp8", "the first scales for all of a stage",
+     ("tensor_instruction_scaled<In>(BM, BN, k / 32)", "tensor_instruction_scaled<In>(BM, BN)")),
+    ("tcgen05_mxfp8", "A's scales for B", ("b_scales = a_scales + BM / 32;", "b_scales = a_scales;")),
+    ("tcgen05_mxfp8", "B's scales never copied", ("m < BM + BN; m += 128", "m < BM; m += 128")),
+    ("tcgen05_mxfp8", "scales not waited for",
+     ("barrier_expect(landed, TILE_BYTES + SCALE_BYTES)", "barrier_expect(landed, TILE_BYTES)")),
+    ("tcgen05_mxfp8", "scales where the sums are", ("stage_scales = tensor + SETS * BN;", "stage_scales = tensor;")),
+    ("tcgen05_nvfp4", "the first part's scales for all of a stage", (" + part * SCALE_TILE_BYTES;", ";")),
+    ("tcgen05_nvfp4", "a copy placed by numbers, not by bytes",
+     ("tma_load(b_tile, B, step * PITCH", "tma_load(b_tile, B, step * BK")),
+    ("tcgen05_nvfp4", "an instruction for e4m3", ("tensor_instruction_scaled<In>", "tensor_instruction_scaled<e4m3>")),
+    ("tcgen05_nvfp4", "the next tile's scales", ("/ 128) * k_steps + step)", "/ 128) * k_steps + step + 1)")),
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import emulator
-from measure import elsewhere
+from measure import b200_sums, deep_gemm_kernels, elsewhere
 
 
 def _run(error):
@@ -29,6 +29,55 @@ def test_an_outcome_says_right_wrong_and_what_was_missing(capsys):
 def test_a_path_without_the_kernels_is_named(tmp_path):
     with pytest.raises(ValueError, match="02e_matmul_sm100"):
         list(elsewhere.learn_cuda(tmp_path))
+
+
+def test_paths_of_the_other_projects_are_checked(tmp_path):
+    with pytest.raises(ValueError, match="a checkout of NVIDIA/cutlass"):
+        list(elsewhere.cutlass(tmp_path))
+    with pytest.raises(ValueError, match="a checkout of deepseek-ai/DeepGEMM"):
+        list(elsewhere.deep_gemm(tmp_path, tmp_path))
+    with pytest.raises(ValueError, match="a checkout of HazyResearch/ThunderKittens"):
+        list(elsewhere.kittens(tmp_path))
+
+
+def test_sums_of_a_b200_are_compared_bit_by_bit(tmp_path):
+    """One sum of each kind as the files have it, and a wrong one."""
+    with pytest.raises(ValueError, match="MATLAB-tensor-core"):
+        list(elsewhere.b200_sums(tmp_path))
+    for folder, (_, _, results) in b200_sums._CASES.items():
+        at = tmp_path / "model_validation" / "B200" / folder
+        at.mkdir(parents=True)
+        terms = {"tf32": 4, "fp16": 16, "bf16": 16}.get(folder, 32)
+        for name in "ab":  # 1.5 and 0.5
+            word = {"a": "3fc00000", "b": "3f000000"}[name]
+            (at / f"{name}_B200_{folder}.txt").write_text(f"{word} " * terms + "\n")
+        (at / "c_B200_fp32.txt").write_text(f"{0x3F800000:032b}\n")
+        total = np.float32(1 + 0.75 * terms + (folder == "E5M2"))
+        for result in results:
+            (at / f"d_B200_{result}.txt").write_text(f"{int(total.view(np.uint32)):032b}\n")
+    found = {one.kernel: one.said for one in elsewhere.b200_sums(tmp_path)}
+    assert len(found) == 8
+    assert {k for k, said in found.items() if said == "wrong"} == {
+        "mma e5m2 to f32",
+        "mma e5m2 to f16",
+    }
+
+
+def test_each_instance_of_deep_gemm_is_told_from_the_others():
+    """Entries as nvcc mangles them, of which each name finds its own."""
+
+    def mangled(text):
+        template, words = text.split("<")
+        words = words.rstrip(">").split(", ")
+        known = {"true": "Lb1E", "false": "Lb0E", "K": "LMajorE0E", "MN": "LMajorE1E"}
+        return f"_Z_sm100_{template}I" + "".join(
+            f"Lj{word}E" if word.isdigit() else known.get(word, "N_") for word in words
+        )
+
+    entries = {name: mangled(text) for name, text in deep_gemm_kernels._INSTANCES.items()}
+    assert len(set(entries.values())) == 8
+    for name, entry in entries.items():
+        assert deep_gemm_kernels._entry(name, list(entries.values())) == entry
 
 
 def test_every_version_has_its_own_case():

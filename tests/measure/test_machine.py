@@ -95,3 +95,27 @@ def test_a_recording_is_found_by_kind_and_name(tmp_path, monkeypatch):
     assert found["latency", "L1"] == row and found.label == "recorded on NVIDIA Test, 2026-01-02"
     with pytest.raises(KeyError, match=r"latency.*L2.*there are L1"):
         found["latency", "L2"]
+
+
+@pytest.mark.parametrize("name", machine.COPIES | machine.ONE_AT_A_TIME)
+def test_copies_bring_the_tiles_that_their_row_counts_without_a_race(name):
+    how, stages, _, apart, _ = (machine.COPIES | machine.ONE_AT_A_TIME)[name]
+    macros = {"HOW": how, "STAGES": stages}
+    built = kernels.build(CUDA / "copies.cu", macros, arch=90 if how == 2 else 80)
+    assert built.warnings == () and built.spills == 0
+    tile, tiles = machine.COPY_TILE, 6
+    data = np.random.default_rng(5).integers(0, 256, tiles * tile, np.uint8)
+
+    def brought(turns: int) -> int:
+        passed, seen = np.zeros((2, 2), np.int64), np.zeros(1, np.uint32)
+        tail = [np.int32(tiles), np.int32(apart), np.int32(turns)]
+        shared = stages * tile
+        arguments = [data, passed, seen, *tail]
+        trace = kernels.launch(
+            built, "copies", 2, machine.COPY_THREADS, arguments, shared, machine="emulator"
+        )
+        assert not trace.hazards
+        opcodes = ("ld.global", "cp.async")
+        return sum(row.bytes for opcode in opcodes for row in trace.rows(opcode))
+
+    assert brought(8) == 2 * 8 * tile

@@ -8,7 +8,6 @@ from measure.machine_code import (
     lead,
     loads_in_a_row,
     multiply_adds,
-    one_bank,
     register_reads,
     same_code,
     shared_loads,
@@ -81,7 +80,6 @@ def test_multiply_adds_are_found_and_read_two_or_three_registers():
     built = kernels.build(CHAIN, arch=90, name="chain")
     assert sum(map(len, multiply_adds(built))) == 17
     assert 2 <= register_reads(built) <= 3
-    assert 0 <= one_bank(built) <= 1
 
 
 def test_an_operand_that_was_kept_is_not_read_again(monkeypatch):
@@ -91,7 +89,6 @@ def test_an_operand_that_was_kept_is_not_read_again(monkeypatch):
     chain = [ffma(2, 4, 6, kept=1), ffma(2, 4, 8), ffma(2, 4, 9), (0x984, 0), ffma(2, 4, 255)]
     monkeypatch.setattr(machine_code, "words", lambda build, entry: chain)
     assert register_reads(None) == (3 + 2 + 3 + 2) / 4
-    assert one_bank(None) == 1 / 4
 
 
 def test_lead_counts_multiply_adds_between_a_load_and_its_use():

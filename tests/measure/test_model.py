@@ -90,3 +90,22 @@ def test_mean_value_analysis():
     assert throughput([2, 3], 5, 1) == pytest.approx(1 / 10)
     assert throughput([2, 3], 5, 500) == pytest.approx(1 / 3, rel=1e-3)
     assert throughput([1, 1], 0, 2) == pytest.approx(2 / 3)
+
+
+def test_what_was_predicted_before_it_was_timed_is_never_predicted_anew(tmp_path, monkeypatch):
+    from measure.model import held
+
+    before = json.loads(held.COMPARISONS.read_text(encoding="utf-8"))
+    assert before["rows"]
+    for row in before["rows"]:
+        row["ratio"] = 7.0
+    copy = tmp_path / "comparisons.json"
+    copy.write_text(json.dumps(before), encoding="utf-8")
+    monkeypatch.setattr(held, "COMPARISONS", copy)
+    monkeypatch.setattr(
+        held, "store", lambda path, *_, rows: path.write_text(str(len(rows))) and path
+    )
+    monkeypatch.setattr(held, "counted", lambda *_: None)
+    monkeypatch.setattr(held, "predict", lambda *_: pytest.fail("predicted again"))
+    held.compare()
+    assert copy.read_text() == str(len(before["rows"]))

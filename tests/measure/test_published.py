@@ -24,6 +24,8 @@ def result(case, K):
         ("all copy, 4 bytes", {"TILES": 1}, 64),
         ("all copy, 16 bytes, shared state", {"TILES": 1}, 64),
         ("a warp copies, chunks of 16 bytes", {"TILES": 1}, 64),
+        ("rows of 4 bytes, sums in registers", {"TILES": 1}, 64),
+        ("chunks of 16 bytes, even rows, sums in registers", {"TILES": 1}, 64),
         ("2 bytes at a time", {}, 64),
         ("16 bytes at a time", {}, 64),
         ("1 x 4 tiles", {}, 32),
@@ -37,6 +39,14 @@ def test_a_case_is_right_and_without_hazards(name, macros, K):
     error, trace = result(published.changed(name, **macros), K)
     assert error < 0.005
     assert not trace.hazards
+
+
+def test_sums_leave_the_stack_where_the_turns_are_known():
+    stack = [
+        published.NAMED[name].build(90).report.stack
+        for name in ("a warp copies, rows of 4 bytes", "rows of 4 bytes, sums in registers")
+    ]
+    assert stack == [32, 0]
 
 
 def test_tiles_that_do_not_divide_are_refused():

@@ -3,10 +3,9 @@
 import pytest
 
 from kernels import RUNGS
-from kernels.machine import PEAKS
+from kernels.machine import CHIPS
 from kernels.occupancy import LIMITS
 from measure import opcodes, probes
-from measure.chips import CHIPS
 from measure.results import recorded
 
 
@@ -62,19 +61,30 @@ def test_an_architecture_s_own_instructions_are_told_apart():
     assert row == {89: "no", 90: "sm_90a", 120: "no"}
 
 
-@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.peak)
+@pytest.mark.parametrize("chip", CHIPS, ids=lambda chip: chip.name)
 def test_a_chip_s_units_make_its_peak(chip):
-    assert chip.fp32 == pytest.approx(chip.limits.fp32, rel=0.02)
+    assert chip.of_units == pytest.approx(chip.fp32, rel=0.02)
     assert chip.arch in LIMITS or chip.arch == 70
-
-
-def test_chips_are_rows_of_the_peaks():
-    assert {chip.peak for chip in CHIPS} <= {row.name for row in PEAKS}
 
 
 def test_the_recorded_gpu_is_as_its_sheet_says():
     machine = recorded().machine
-    chip = next(chip for chip in CHIPS if chip.limits == recorded().peak)
+    chip = next(chip for chip in CHIPS if chip == recorded().peak)
     assert (machine["sms"], machine["arch"]) == (chip.sms, chip.arch)
     assert machine["clock_mhz"] == chip.boost_mhz
-    assert machine["l2_bytes"] == chip.limits.l2_mb * 2**20
+    assert machine["l2_bytes"] == chip.l2_mb * 2**20
+
+
+@pytest.mark.parametrize(
+    ("opcode", "section"),
+    [
+        ("and.b32", "9.7.8"),
+        ("bfind.u32", "9.7.1"),
+        ("activemask.b32", "9.7.13.11"),
+        ("ld.global.nc.v4.f32", "9.7.9.9"),
+        ("ld.global.v4.f32", "9.7.9.8"),
+        ("bar.warp.sync", "9.7.13.2"),
+    ],
+)
+def test_an_opcode_has_a_section_of_its_own(opcode, section):
+    assert opcodes.section(opcode) == section

@@ -20,6 +20,7 @@ using namespace nvcuda;
 constexpr int TILE = 64, THREADS = 512, CHUNK = BYTES / 2;
 using Tile = half[TILE * TILE];
 
+// [copy]
 __device__ __forceinline__ void copy_tile(half* tile, const half* source, int pitch,
                                           cuda::pipeline<cuda::thread_scope_thread>& pipe) {
 #pragma unroll
@@ -27,6 +28,7 @@ __device__ __forceinline__ void copy_tile(half* tile, const half* source, int pi
         cuda::memcpy_async(tile + i, source + size_t(i / TILE) * pitch + i % TILE, cuda::aligned_size_t<BYTES>(BYTES),
                            pipe);
 }
+// [/copy]
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm_half_copies(const half* __restrict__ A, const half* __restrict__ B, float* __restrict__ C, int N, int K) {

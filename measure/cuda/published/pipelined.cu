@@ -25,6 +25,10 @@
 #define SHARED_STATE 0
 #endif
 
+#ifndef TURNS  // 1, the turns over a tile's rows have a known number, so that the sums may lie in registers
+#define TURNS 0
+#endif
+
 constexpr int TILE = 32, STAGES = 4;
 constexpr int PRODUCERS = ROLES ? 32 : 0, CONSUMERS = ROLES && !EVEN ? 224 : 256;
 constexpr int THREADS = PRODUCERS + CONSUMERS;
@@ -97,8 +101,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         for (int k0 = 0; k0 < K; k0 += TILE, stage = (stage + 1) % STAGES) {
             pipe.consumer_wait();
+#if TURNS
+#pragma unroll
+            for (int i = 0; i < (TILE + ROWS - 1) / ROWS; ++i)
+                if (int row = first_row + i * ROWS; row < TILE)
+                    multiply(sums[i], As[stage] + row * TILE, Bs[stage] + col);
+#else
             for (int i = 0, row = first_row; row < TILE; ++i, row += ROWS)
                 multiply(sums[i], As[stage] + row * TILE, Bs[stage] + col);
+#endif
             pipe.consumer_release();
         }
 #else
@@ -123,7 +134,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
 #endif
 #endif
+#if TURNS
+#pragma unroll
+        for (int i = 0; i < (TILE + ROWS - 1) / ROWS; ++i)
+            if (int row = first_row + i * ROWS; row < TILE)
+                for (int j = 0; j < 4; ++j) C[(tile_row + row) * N + tile_col + col + j] = sums[i][j];
+#else
         for (int i = 0, row = first_row; row < TILE; ++i, row += ROWS)
             for (int j = 0; j < 4; ++j) C[(tile_row + row) * N + tile_col + col + j] = sums[i][j];
+#endif
     }
 }

@@ -2,7 +2,7 @@
 // multiplies a 128 x 128 tile of C by wgmma, one group ahead of its waits, and converts the sums to half after the last
 // wait. Written anew for this book.
 // AFTER=0: nothing stands between that wait and the conversions. AFTER=1: wgmma.fence does. AFTER=2: the conversions
-// stand behind the branch that guards each store.
+// stand behind the branch that guards each store. AFTER=3: an empty asm names each sum, as CUTLASS does.
 // ZEROS=1: the sums are set to zero in registers, as in that example. ZEROS=0: the first product does not add to them.
 // A (M, K), B (K, N), C (M, N), half, row-major. M is a multiple of 128, N is SIZE, K is DEPTH, both known to the compiler.
 #include "hopper.cuh"
@@ -95,6 +95,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     wgmma_wait<0>();  // all groups are done
     // [/products]
 
+#pragma unroll
+    for (int i = 0; i < BM / 64 * (AFTER == 3); ++i)
+#pragma unroll
+        for (int j = 0; j < ATOMS; ++j)
+#pragma unroll
+            for (int r = 0; r < 4; ++r) asm volatile("" : "+f"(sums[i][j][r])::"memory");
     // [store]
     if (AFTER == 1) wgmma_fence();
     barrier_arrive(empty + last_stage * 8);
@@ -105,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
         for (int j = 0; j < ATOMS; ++j)
 #pragma unroll
-            for (int r = 0; r < 4 && AFTER < 2; ++r) out[i][j][r] = static_cast<half>(sums[i][j][r]);
+            for (int r = 0; r < 4 && AFTER != 2; ++r) out[i][j][r] = static_cast<half>(sums[i][j][r]);
     // [/store]
 #pragma unroll
     for (int i = 0; i < BM / 64; ++i)

@@ -1,6 +1,6 @@
-"""The rules behind `h200_hopper_accesses.json`: counts of a copy or a wgmma from its operands.
+"""The rules behind `results/accesses/h200_hopper_accesses.json`: counts of a copy or a wgmma from its operands.
 
-    python tests/data/probes/count_rules.py tests/data/h200_hopper_accesses.json
+    python tests/data/probes/count_rules.py results/accesses/h200_hopper_accesses.json
 
 prints the rows that a rule does not reproduce. How the copy engine cuts a copy:
 
