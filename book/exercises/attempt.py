@@ -10,7 +10,7 @@ import numpy as np
 import emulator
 import kernels
 from emulator import errors
-from kernels.launch import launch
+from kernels.launch import launch, loaded
 
 from .diagnose import wrong
 from .exercise import Case
@@ -62,7 +62,7 @@ def try_launch(
     """
     if machine == "gpu":
         return launch(built, entry, grid, block, args, shared_bytes, machine)
-    module = module or emulator.Module(built.ptx)
+    module = module or loaded(built.ptx).fresh()
     try:
         with time_limit(EMULATOR_SECONDS):
             return module.launch(
@@ -158,3 +158,20 @@ def what_if(built: kernels.Build, entry: str, case: Case) -> Iterator[str]:
         other = change(case)
         if other is not None and attempt(built, entry, other).right:
             yield f"{sentence}."
+
+
+def one_block_after_another(built: kernels.Build, entry: str, case: Case) -> bool:
+    """Whether the output is right if the blocks run one by one, the last one first."""
+    if np.prod(case.grid) > 64:
+        return True
+    x, y, z = (*case.grid, 1, 1)[:3]
+    blocks = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+    args, module = [_copied(a, "emulator") for a in case.args], loaded(built.ptx).fresh()
+    try:
+        for block in reversed(blocks):
+            try_launch(
+                built, entry, case.grid, case.block, args, case.shared_bytes, blocks=[block], module=module
+            )  # fmt: skip
+    except (*STOPPED, errors.Unsupported):
+        return True
+    return not wrong(case, args[case.output]).any()

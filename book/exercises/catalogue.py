@@ -30,6 +30,7 @@ _ORDER = {
         "hopper",
         "encode_map mend_parity write_descriptor place_fences balance_roles split_steps",
     ),
+    "Blackwell": ("blackwell", "give_back instruction_bits two_sets mend_pair order_scales"),
 }
 PARTS = tuple(_ORDER)
 EXERCISES: tuple[Exercise, ...] = tuple(

@@ -33,6 +33,7 @@ COUNTS = {
     "bytes copied by cp.async": _copied,
     "matrix multiplications of a warp": _warps_at("mma.", "wmma.mma"),
     "wgmma (four warps issue each, so each counts four)": _warps_at("wgmma.mma_async"),
+    "products started by tcgen05.mma": _warps_at("tcgen05.mma"),
     "bytes copied by TMA": lambda row: (
         row.bytes if row.opcode.startswith("cp.async.bulk.tensor") else 0
     ),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import dedent
 
 import numpy as np
 
@@ -113,11 +114,10 @@ class Exercise:
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
     would help; `decode(case, output)` what a wrong output holds, where no suspect gives it; `watch(case, trace)` what a wrong
-    launch accessed that it should not; `settings` are changes of a launch that narrow a cause down
-    (`settings.narrowed`). `variable` is what an answer that
-    is no kernel is called in its cell. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of another generation
-    does not run it. `twin(run)` counts the answer to the question of the page (`twins.Run`), by launching the kernel, or
-    `no_kernel` says in a word by what else.
+    launch accessed that it should not. `variable` is what an answer that is no kernel is called in its cell. `arch`:
+    what a kernel is compiled for, where not for sm_80; a GPU of another generation does not run it. `twin(run)`
+    counts the answer to the question of the page (`twins.Run`), by launching the kernel, or `no_kernel` says in a
+    word by what else.
     """
 
     name: str
@@ -136,7 +136,6 @@ class Exercise:
     inspect: Callable | None = None
     decode: Callable[[Case, np.ndarray], str | None] | None = None
     watch: Callable | None = None
-    settings: tuple = ()
     outside: str = ""
     judge: Callable | None = None
     given: str = ""
@@ -183,6 +182,11 @@ class Exercise:
         return cuda(self.path, ANSWER) if self.is_kernel else self.answer
 
     @property
+    def gap(self) -> str:
+        """The lines of the CUDA file that only the solution has; "" where they are not one whole piece."""
+        return only_piece(self.path.read_text(encoding="utf-8")) if self.is_kernel else ""
+
+    @property
     def path(self) -> Path:
         """The CUDA file with both versions."""
         return self.folder / "kernel.cu"
@@ -203,3 +207,10 @@ def version(text: str, wanted: str) -> str:
         elif reading in (BOTH, wanted):
             lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def only_piece(text: str) -> str:
+    """The lines that only the answer has, from the margin on; "" where they are not one piece that closes its braces."""
+    pieces = re.findall(r"(?ms)^#ifdef SOLUTION\n(.*?)^(?:#else|#endif)$", text)
+    whole = len(pieces) == 1 and pieces[0].count("{") == pieces[0].count("}")
+    return dedent(pieces[0]) if whole else ""

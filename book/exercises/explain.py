@@ -124,8 +124,6 @@ def explain_error(
         ("the emulator stopped it", ""),
     )
     frames = getattr(error, "frames", {})
-    if isinstance(error, errors.Misaligned):
-        why = _misaligned(error.instruction) or why
     headline, why = _REASONS.get(getattr(error, "reason", ""), (headline, why))
     if isinstance(error, errors.Deadlock) and not error.reason and _lanes_apart(error.stands):
         why = _APART
@@ -165,18 +163,6 @@ def _lanes_apart(stands) -> bool:
     """Whether the lanes of one warp wait at two places, as they do where a branch has split them."""
     warps = [(block, warp) for block, warp, *_ in stands]
     return len(set(warps)) < len(warps)
-
-
-def _misaligned(instruction: str) -> str:
-    """What the address of this PTX instruction must be a multiple of, in the words of who wrote C++."""
-    if instruction.startswith("wmma"):
-        return (
-            "load_matrix_sync and store_matrix_sync take pointers to 16 x 16 tiles: along K a tile begins at each multiple of "
-            "16 elements, so a loop over tiles goes on in steps of 16."
-        )
-    if instruction.startswith("ldmatrix"):
-        return "Each lane gives ldmatrix the address of a row of eight halves, so a column within a row must be a multiple of 8."
-    return ""
 
 
 def _mbarrier(one: errors.Lack) -> str:

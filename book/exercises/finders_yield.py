@@ -12,7 +12,8 @@ import numpy as np
 
 from kernels.table import table
 
-from . import find, judge, mistake
+from . import find, judge, wrong_output
+from .cell import judge_answer
 
 HELD_OUT = Path(__file__).parents[2] / "tests" / "book" / "exercises" / "held_out.toml"
 
@@ -32,7 +33,12 @@ def answers(path: Path):
 def tried(exercise, source: str) -> tuple[object, float]:
     """The verdict, and the seconds of the processor that it took."""
     began = time.process_time()
-    return judge(exercise, source, np.random.default_rng(7)), time.process_time() - began
+    if exercise.is_kernel:
+        verdict = judge(exercise, source, np.random.default_rng(7))
+    else:
+        exec(source, names := {"np": np})
+        verdict = judge_answer(exercise.name, eval(exercise.variable, names))
+    return verdict, time.process_time() - began
 
 
 def names(verdict, cause: str) -> bool:
@@ -58,8 +64,8 @@ def timed(finders):
 
 def measure(path: Path = HELD_OUT) -> None:
     """Print how many are judged and explained rightly, and the same without each finder in turn."""
-    finders = mistake.FINDERS
-    mistake.FINDERS, spent, knew = timed(finders)
+    finders = wrong_output.FINDERS
+    wrong_output.FINDERS, spent, knew = timed(finders)
     wrong, seconds, misjudged = [], [], []
     for exercise, row, source in answers(path):
         verdict, took = tried(exercise, source)
@@ -68,7 +74,7 @@ def measure(path: Path = HELD_OUT) -> None:
             misjudged.append(f"{exercise.name}: {row['what']}")
         elif row["cause"]:
             wrong.append((exercise, row, source, names(verdict, row["cause"])))
-    mistake.FINDERS = finders
+    wrong_output.FINDERS = finders
     named = [one for one in wrong if one[3]]
     print(f"{len(seconds)} answers, misjudged: {', '.join(misjudged) or 'none'}")
     print(f"cause named in {len(named)} of {len(wrong)} wrong ones; not in:")
@@ -80,8 +86,8 @@ def measure(path: Path = HELD_OUT) -> None:
     for finder in finders[:-1]:
         name, lost = finder.__name__, 0
         if knew[name]:
-            mistake.FINDERS = tuple(one for one in finders if one is not finder)
+            wrong_output.FINDERS = tuple(one for one in finders if one is not finder)
             lost = sum(not names(tried(e, s)[0], row["cause"]) for e, row, s, _ in named)
         rows.append((name.strip("_").replace("_", " "), knew[name], lost, f"{spent[name]:.2f}"))
-    mistake.FINDERS = finders
+    wrong_output.FINDERS = finders
     print(table(("finder", "knew", "lost without it", "seconds"), rows))

@@ -9,7 +9,7 @@ import numpy as np
 from .explain import own_line, parameter_name, quoted
 
 # Kind of hazard: headline, and what the later access (its line first) did to the earlier one.
-_HAZARDS = {
+HAZARDS = {
     "read-after-write": (
         "a race",
         "reads what another thread has just written, and nothing made it wait",
@@ -114,6 +114,39 @@ _HAZARDS = {
         "columns given back too early",
         "deallocates columns of tensor memory that others may still use: a barrier has to come before",
     ),
+    "unstarted-block": (
+        "a block that may not have begun",
+        "reaches into the shared memory of another block, which may not have begun. The cluster has to meet first",
+    ),
+    "unmade-barrier": (
+        "an mbarrier that may not be there yet",
+        "uses an mbarrier that another thread initialises, and nothing orders the two: a barrier of the block, or of the "
+        "cluster, has to stand between",
+    ),
+    "remade-barrier": (
+        "an mbarrier initialised twice",
+        "initialises an mbarrier that is in use. Once is enough: its phases go on by themselves",
+    ),
+    "overwritten-barrier": (
+        "an mbarrier overwritten",
+        "writes where an mbarrier stands. mbarrier.inval has to come before",
+    ),
+    "unchecked-wait": (
+        "a wait whose answer nobody looks at",
+        "tries to wait for an mbarrier, and does not look whether the phase is over: repeat it until it is",
+    ),
+    "surplus-arrival": (
+        "more arrivals than the mbarrier counts",
+        "arrives at an mbarrier more often than it counts: the one too many is taken for the next phase",
+    ),
+    "shared-barrier": (
+        "a named barrier of several groups",
+        "comes to a named barrier where others meet who do not belong to it, or with another count than theirs",
+    ),
+    "unfinished-store": (
+        "a copy to global memory that nobody waited for",
+        "touches what a copy out of shared memory still writes. Its thread has to wait for the whole copy before",
+    ),
     "leaked-columns": (
         "columns that nobody gave back",
         "allocates columns of tensor memory, and the kernel ends without tcgen05.dealloc",
@@ -121,6 +154,10 @@ _HAZARDS = {
     "uncommitted-product": (
         "a product that nobody waited for",
         "starts a product, and the kernel ends before anybody has waited for its commit",
+    ),
+    "foreign-lanes": (
+        "an address of another warp's lanes",
+        "names lanes 0 to 31 of tensor memory from a warp that has others: the warp's first lane is missing in the address",
     ),
 }
 
@@ -375,7 +412,7 @@ def _all_have_stored(trace) -> bool:
 
 def _words(hazard) -> tuple[str, str]:
     """Headline, and what the later access did. What TMA and wgmma add to older kinds has words of its own."""
-    headline, did = _HAZARDS[hazard.kind]
+    headline, did = HAZARDS[hazard.kind]
     if hazard.did == "wgmma" and hazard.kind == "write-after-read":
         did = (
             "overwrites what a product has read, and this thread has not waited for those who waited for the product. "

@@ -9,16 +9,18 @@ from io import StringIO
 
 import numpy as np
 
-import emulator
 import kernels
+from kernels.launch import loaded
 
 from . import includes
 from .attempt import (
     Attempt,
     attempt,
     compile_cell,
+    one_block_after_another,
 )
 from .bounds import beyond_its_end
+from .causes import Kernel
 from .compiler_words import explained as in_words
 from .diagnose import (
     findings,
@@ -32,13 +34,9 @@ from .explain import (
 from .finding import Finding
 from .goals import beyond_at_drawn_size, measured
 from .hazards import absent_lanes
-from .mistake import Kernel, mistake
+from .mistake import mistake
 from .pictures import of_accesses, of_hazards
 from .race import race
-from .reach import stored_again
-from .settings import (
-    one_block_after_another,
-)
 from .verdict import Verdict
 from .weak import between_blocks
 from .words import words
@@ -87,7 +85,7 @@ def _judged(exercise: Exercise, source: str, rng: np.random.Generator) -> Verdic
         return failed(*beyond)
     if hidden := between_blocks(exercise, source, built, cases):
         return failed(*hidden)
-    if by_luck := _by_luck(kernel, tries[0]) or _of_some_threads(kernel, tries[0]):
+    if by_luck := _by_luck(kernel, tries[0]):
         return failed(*by_luck)
     if stale := _wrong_again(kernel, cases[0]):
         return failed(*stale)
@@ -103,7 +101,6 @@ def _judged(exercise: Exercise, source: str, rng: np.random.Generator) -> Verdic
         )
     missed = missed or beyond_at_drawn_size(kernel, tries)
     if missed:
-        missed += stored_again(cases[0], tries[0].trace, source, exercise.name)
         shown = [picture for picture in drawn if picture.missed]
         return failed("right, but not at its goal", right, *missed, pictures=shown)
 
@@ -157,7 +154,7 @@ def _wrong_again(kernel: Kernel, case) -> tuple[str, ...]:
     names = _VARIABLE.findall(kernel.built.ptx)
     if not names:
         return ()
-    module = emulator.Module(kernel.built.ptx)
+    module = loaded(kernel.built.ptx).fresh()
     for _ in range(2):
         again = attempt(kernel.built, kernel.name, case, module=module)
     if again.right:
@@ -167,30 +164,6 @@ def _wrong_again(kernel: Kernel, case) -> tuple[str, ...]:
         f"A __device__ variable ({', '.join(names[:3])}) keeps its value from launch to launch. Set it back before the kernel "
         "ends, or do without it.",
     )
-
-
-def _of_some_threads(kernel: Kernel, one: Attempt) -> tuple[str, ...]:
-    """Headline and lines where all threads come to a barrier that waits for fewer."""
-    threads = int(np.prod(one.case.block))
-    for row in one.trace.instructions if kernel.exercise.arch is None else ():
-        found = re.match(
-            r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?\s+\w+,\s*(\d+)", row.text.strip()
-        )
-        line = own_line(row.frames, kernel.file)
-        if (
-            found
-            and int(found[1]) < threads
-            and row.threads % threads == 0
-            and row.threads
-            and line
-        ):
-            return (
-                "a barrier that does not wait for all threads",
-                quote(line, kernel.source, kernel.file),
-                f"It lets threads go on as soon as {found[1]} have come, and the block has {threads}: which of the others have "
-                "come by then is left to chance.",
-            )
-    return ()
 
 
 def _for_gpu(exercise: Exercise, source: str, gpu) -> kernels.Build | None:

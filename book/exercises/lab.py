@@ -21,7 +21,6 @@ from kernels.launch import prepare_on_gpu
 from kernels.machine import choose
 
 from . import lab_contract
-from .addresses import shared_outputs, strides
 from .attempt import attempt, in_ample_memory, try_launch
 from .counts import count
 from .device_code import device_code
@@ -32,8 +31,8 @@ from .finding import Finding, explained
 from .hazards import explain_hazards, explain_uneven
 from .inflight import ahead
 from .launches import ceil_div, poisoned, unwritten
-from .mistake import OF_INDICES
 from .signature import differences
+from .territory import astray
 from .verdict import RIGHT, WRONG, folded
 from .words import MOVED, words
 
@@ -44,6 +43,15 @@ TOLERANCE = 1e-2
 SAMPLES = 20  # timed launches, of which the median counts
 FRAGMENT = 16
 HALF_BYTES = 2
+# Hazards behind which a wrong index may stand.
+OF_INDICES = (
+    "global-race",
+    "write-after-write",
+    "read-after-write",
+    "write-after-read",
+    "uninitialised-read",
+    "unfinished-copy",
+)
 OTHER_SIZES = 96, 80, 192  # M, K, N: all different, and whole tiles of both kernels
 FRAGMENT_BYTES = FRAGMENT * FRAGMENT * HALF_BYTES  # of one operand
 COPIED = "bytes copied by cp.async"
@@ -220,7 +228,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
                 b, entry, text = sources[-1]
                 said = _undefined(done.trace, text, b.name, kernel) or said
                 if said and _is_vague(found, done.trace):
-                    said += _technique(kernel, done.trace, size) or _nearer(kernel, done)
+                    said += _technique(kernel, done.trace, size)
                 if not said:
                     said, warnings = _beyond_the_output(kernel, b, entry, text, done.trace, size)
             done = replace(done, advice=tuple(said), warnings=tuple(warnings))
@@ -249,11 +257,6 @@ def _is_vague(found: Sequence[Finding], trace) -> bool:
         or not explained(found)
         or found[-1].kind in MOVED
     )
-
-
-def _nearer(kernel: LabKernel, done: LabRun) -> list[str]:
-    """Whose stores meet."""
-    return shared_outputs(_case(*lab_inputs(done.C.shape[0]), kernel), done.trace)
 
 
 def _beyond_the_output(
@@ -304,21 +307,27 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
         return [where, str(done.error)]
     if done.right:
         return _undefined(done.trace, text, built.name, kernel)
-    trace = in_ample_memory(built, entry, case)
-    causes = strides(case, trace, text, kernel.name) if trace is not None else []
-    return [
-        where,
-        *(causes or map(words, findings(case, done.output, SUSPECTS))),
-    ]
+    causes = _astray(kernel, built, entry, text, case)
+    return [where, *(causes or map(words, findings(case, done.output, SUSPECTS)))]
+
+
+def _astray(kernel: LabKernel, built, entry, text, case: Case) -> list[str]:
+    """What a block of this launch touches and must not, or must and does not, beside the solution's."""
+    right = kernels.build(device_code(SOLUTION), name="lab3.cu", arch=built.arch)
+    both = (built, entry), (right, find_entry(right, kernel.name))
+    mine, must = (
+        lambda block, code=code, name=name: in_ample_memory(code, name, case, [block])
+        for code, name in both
+    )
+    said = astray(case, mine, must, text, kernel.name)
+    return [said] if said else []
 
 
 def _behind_the_error(kernel: LabKernel, built, entry, text, case: Case) -> list[str]:
-    """Why a launch leaves an array: parameters in another order, a wrong row length, or else a loop that runs too far."""
+    """Why a launch leaves an array: parameters in another order, a wrong index, or else a loop that runs too far."""
     if swapped := differences(text, PARAMETERS.format(kernel.name), kernel.name):
         return swapped
-    trace = in_ample_memory(built, entry, case)
-    causes = strides(case, trace, text, kernel.name) if trace is not None else []
-    return causes or [
+    return _astray(kernel, built, entry, text, case) or [
         "All sizes are multiples of the tiles, so no guard is missing. Look at the index itself (which size is the length of a "
         "row?), and at the loop that it counts: does it make a turn too many, or fetch a tile that is not there?"
     ]

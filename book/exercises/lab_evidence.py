@@ -252,21 +252,37 @@ def _part_b(sources) -> LabRun:
     return run(*sources, size=64, machine="emulator").run("gemm_wmma_async")
 
 
+def _finished(kernel: str, sources: tuple[str, ...], arch: int):
+    """The build and entry of this kernel in the first of the sources that multiplies in it; None where none does."""
+    for source in sources:
+        text, name = read(source)
+        built = kernels.build(device_code(text), name=name, arch=arch)
+        if (entry := find_entry(built, kernel)) and "mma.sync" in _body(built.ptx, entry):
+            return built, entry
+    return None
+
+
+def _body(ptx: str, entry: str) -> str:
+    """The PTX of one entry point."""
+    return ptx.split(f".entry {entry}(", 1)[1].split(".entry ", 1)[0]
+
+
 def show_occupancy(*sources: str, arch: int = DEFAULT_ARCH) -> None:
-    """Print, for each of the student's kernels, registers, shared memory, and the blocks that are resident at once."""
+    """Print, for each of the student's kernels, or for the ladder's where one is unfinished, registers, shared memory, and
+    the blocks that are resident at once.
+    """
     for kernel in KERNELS[1:]:
-        for source in sources:
-            text, name = read(source)
-            built = kernels.build(device_code(text), name=name, arch=arch)
-            if entry := find_entry(built, kernel.name):
-                report = built.reports[entry]
-                threads, shared = kernel.threads[0], kernel.shared_bytes + report.shared_bytes
-                resident = occupancy(arch, threads, report.registers, shared)
-                print(
-                    f"{kernel.name:16} {report.registers:3} registers per thread, {shared:5,} bytes of shared memory per "
-                    f"block: {resident.blocks} blocks, {resident.warps} of {resident.max_warps} warps on a "
-                    f"multiprocessor of sm_{arch}; limited by {resident.limited_by}"
-                )
+        own = _finished(kernel.name, sources, arch)
+        built, entry = own or _finished(kernel.name, LADDER, arch)
+        report = built.reports[entry]
+        threads, shared = kernel.threads[0], kernel.shared_bytes + report.shared_bytes
+        resident = occupancy(arch, threads, report.registers, shared)
+        print(
+            f"{kernel.name:16} {report.registers:3} registers per thread, {shared:5,} bytes of shared memory per "
+            f"block: {resident.blocks} blocks, {resident.warps} of {resident.max_warps} warps on a "
+            f"multiprocessor of sm_{arch}; limited by {resident.limited_by}"
+            + ("" if own else ". (The ladder's: yours does not multiply yet)")
+        )
 
 
 WHY = {

@@ -34,15 +34,15 @@ INTRODUCTIONS = {
     "Hopper": "These exercises are about tensor maps, descriptors, barriers that count bytes, fences, roles, and K split "
     "between warpgroups. "
     "The emulator runs all of it. A GPU tries your kernel too if it is of compute capability 9.0.",
+    "Blackwell": "These exercises are about tensor memory, the bits of a descriptor, sums that take turns, pairs of blocks, and "
+    "the order of scales. The emulator runs all of it, and nobody has tried them on a GPU of compute capability 10.0.",
 }
-PROPER = ("Hopper",)  # a name, which keeps its capital
+PROPER = ("Hopper", "Blackwell")  # a name, which keeps its capital
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.cells import answers\nfrom book.exercises import check, twins"
-TWIN = "Without a kernel, and in this page, you can answer this:"
 HOW = (
-    "Fill the gap, run the cell, then run the check below it. The check runs your kernel on the emulator, and on your GPU "
-    "too if you have one: new random inputs each time, awkward sizes, every element compared. Without changes each check "
-    "fails, and says why. Each exercise also has a question that you can answer in the page itself, without running anything."
+    "Fill the gap, run the cell, then the check below it. Without changes each check fails, and says why. The question "
+    "between task and kernel needs no kernel."
 )
 # On the first page only.
 KEPT = (
@@ -69,7 +69,7 @@ def cells(exercise: Exercise) -> list:
     )
     if exercise.needs:
         asked = "; ".join(dict.fromkeys(need.task for need in exercise.needs))
-        goals = f" The check also makes sure that it is done this way: {asked}.{goals}"
+        goals = f" The check wants it done this way: {asked}.{goals}"
     time = f"about {exercise.minutes} minutes"
     if exercise.is_kernel:
         language = "cuda"
@@ -83,12 +83,12 @@ def cells(exercise: Exercise) -> list:
         gap = "\n\n\n" if "\ndef " in "\n" + exercise.given else "\n\n"
         work = [new_code_cell(f'{exercise.given.rstrip()}{gap}check("{exercise.name}", {answer})')]
     twin = f"ex-{exercise.name.replace('_', '-')}"
-    solution = f"```{language}\n{exercise.solution.rstrip()}\n```\n\n{exercise.explanation}"
+    shown = exercise.gap or exercise.solution
+    solution = f"```{language}\n{shown.rstrip()}\n```\n\n{exercise.explanation}"
     return [
         new_markdown_cell(
             f"## {exercise.title}\n\n*{time[0].upper() + time[1:]}.* {exercise.task}{goals}"
         ),
-        new_markdown_cell(TWIN),
         new_code_cell(f'answers.check("{twin}")'),
         new_code_cell(f'answers.settle("{twin}", twins.counted("{exercise.name}"))'),
         *work,
@@ -97,7 +97,10 @@ def cells(exercise: Exercise) -> list:
                 [
                     folded("A hint", exercise.hints[0]),
                     folded("A second hint", exercise.hints[1]),
-                    folded("A solution", solution),
+                    folded(
+                        "A solution, in place of the gap" if exercise.gap else "A solution",
+                        solution,
+                    ),
                 ]
             )
         ),

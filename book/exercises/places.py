@@ -1,16 +1,12 @@
-"""Where lanes of a warp meet in a bank, and how large the shared arrays of a line are declared to be."""
+"""Where lanes of a warp meet in a bank,."""
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
-from .explain import own_line, statement_start
+from .explain import own_line
 
 BANKS, WORD = 32, 4
-_SHARED = re.compile(r"__shared__\s+([^;]+);")
-_ARRAY = re.compile(r"(\w+)\s*((?:\[[^\]]*\]\s*)+)")
 
 
 def meeting(trace, line: int, name: str) -> str | None:
@@ -42,21 +38,3 @@ def _two_lanes(access) -> str | None:
             if other[1] != word:
                 return f"lanes {other[0]} and {lane} need different words of bank {word % BANKS}"
     return None
-
-
-def declared_shared(source: str, line: int | None) -> list[str]:
-    """ "As[STEP][TILE + 4]" for each shared array, of those that the statement of this line names, else of all."""
-    plain = re.sub(r"//[^\n]*", "", source)
-    arrays = {
-        name: name + " ".join(sizes.split())
-        for declaration in _SHARED.findall(plain)
-        for name, sizes in _ARRAY.findall(re.sub(r"\w+\s*\([^)]*\)", "", declaration))
-    }
-    if line is not None:
-        lines = plain.splitlines()
-        first = statement_start(line, lines)
-        words = set(re.findall(r"\w+", " ".join(lines[first - 1 : line + 2])))
-        here = [text for name, text in arrays.items() if name in words]
-        if here:
-            return here
-    return list(arrays.values())

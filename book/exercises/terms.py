@@ -12,35 +12,8 @@ import numpy as np
 from .exercise import Case
 from .spans import indices
 
-MOST = 512  # terms: beyond that least squares takes too long
 CLOSE = 0.02  # of a whole number
 FEW = 8  # so many terms are listed
-
-
-def of_product(case: Case, got: np.ndarray) -> str | None:
-    """What the weights of the terms along K are, in words; None where no weights give this output."""
-    p = case.product
-    if p is None or case.tolerance == 0 or not p.alpha or not np.isfinite(got).all():
-        return None
-    K = p.A.shape[1]
-    if not 1 < K <= MOST or got.size < K + 8:
-        return None
-    rng = np.random.default_rng(0)  # which of the elements are asked
-    some = rng.permutation(got.size)[: 2 * K + 64]
-    row, col = np.unravel_index(some, got.shape)
-    terms = p.alpha * p.A[row] * p.B[:, col].T
-    wanted = got[row, col] - (p.beta * p.old[row, col] if p.beta else 0)
-    weights, _, rank, _ = np.linalg.lstsq(terms, wanted, rcond=None)
-    if rank < K:
-        return None
-    whole = np.round(weights)
-    off = p.alpha * (p.A * whole) @ p.B + (p.beta * p.old if p.beta else 0) - got
-    if (
-        np.abs(weights - whole).max() > CLOSE
-        or (np.abs(off) > 40 * case.tolerance * case.scale).any()
-    ):
-        return None
-    return in_words(whole, "k")
 
 
 def of_probe(kernel_attempt, case: Case) -> str | None:

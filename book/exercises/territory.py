@@ -6,11 +6,15 @@ solution touches in the same launch.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
+
+import kernels
 
 from .exercise import Case
 from .explain import own_line, parameter_name
-from .places_in_words import element, spans
 
 
 def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
@@ -46,24 +50,21 @@ def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
                 does = do
             return (
                 f"{whose} {does} {area(name, shape, has)}, and must {do} {area(name, shape, must)}"
-                f"{_at(traces[0][0], number, loads, kernel)}."
+                f"{_at(traces[0][0], number, loads, kernel)}.{_one_too_far(has, must, shape)}"
             )
     return None
 
 
-def leaves_out(case: Case, mine, right) -> bool:
-    """Whether a block does not read all that it must: then its index is wrong, not only the end of its loop."""
-    for block in _corners(case.grid):
-        traces = mine(block), right(block)
-        if any(trace is None for trace in traces):
-            return False
-        for number, value in enumerate(case.args):
-            if number == case.output or not isinstance(value, np.ndarray):
-                continue
-            has, must = (_touched(trace, case, number, True) for trace in traces)
-            if len(np.setdiff1d(must, has)):
-                return True
-    return False
+def _one_too_far(has, must, shape) -> str:
+    """Where it is all right, and one element, or one row, beyond."""
+    more = np.setdiff1d(has, must)
+    row = shape[-1] if len(shape) > 1 else 1
+    if len(np.setdiff1d(must, has)) or more.min() <= must.max() or len(np.unique(more // row)) > 1:
+        return ""
+    return (
+        " That is exactly one too far: is there a `<=` that must be `<`, a `>` that must be `>=`, or an index that reaches "
+        "one further?"
+    )
 
 
 def _corners(grid) -> list[tuple[int, int, int]]:
@@ -81,6 +82,8 @@ def _touched(trace, case: Case, number: int, loads: bool) -> np.ndarray:
     """The elements of this argument that the block reads, or stores to."""
     size, found = case.args[number].itemsize, []
     for row in trace.instructions:
+        if not any(one.space == "global" and _is_load(one) == loads for one in row.samples):
+            continue
         for access in trace.accesses(row):
             if access.buffer == f"argument {number}" and _is_load(access) == loads:
                 first = access.addresses[access.active] // size
@@ -124,3 +127,63 @@ def _at(trace, number: int, loads: bool, kernel: str) -> str:
         if access.buffer == f"argument {number}" and _is_load(access) == loads
     } - {None}
     return f" (line {lines.pop()})" if len(lines) == 1 else ""
+
+
+def element(name: str, at) -> str:
+    """ "C[3][5]"."""
+    return name + "".join(f"[{int(i)}]" for i in at)
+
+
+def spans(name: str, shape, found: np.ndarray, most: int = 3) -> str:
+    """ "X[0][16] to X[0][31]", "x[1], x[3], x[5] and so on (16 in all, the last x[31])"."""
+
+    def at(i) -> str:
+        return element(name, np.unravel_index(int(i), shape))
+
+    def joined(parts) -> str:
+        return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+    runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
+    if len(runs) <= most:
+        return joined(
+            [
+                text
+                for run in runs
+                for text in ([f"{at(run[0])} to {at(run[-1])}"] if len(run) > 2 else map(at, run))
+            ]
+        )
+    if len(found) <= most + 1:
+        return joined(list(map(at, found)))
+    lengths = {len(run) for run in runs}
+    if lengths == {1}:
+        shown = ", ".join(map(at, found[:most]))
+    else:
+        shown = ", ".join(
+            f"{at(run[0])} to {at(run[-1])}" if len(run) > 1 else at(run[0]) for run in runs[:most]
+        )
+    return f"{shown} and so on ({len(found)} in all, the last {at(found[-1])})"
+
+
+_WIDE = re.compile(r"(?m)^\s*(@!?%p\d+ )?(ld|st)\.global((?:\.nc)?)\.v([24])\.(\w+)\s+([^;]*);")
+
+
+def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
+    """The same kernel with each wide access of global memory made of single ones, which may lie anywhere."""
+
+    def narrow(match: re.Match) -> str:
+        guard, does, cached, count, kind, operands = match.groups()
+        values = re.search(r"\{([^}]*)\}", operands)
+        address = re.search(r"\[([^\]]+)\]", operands)
+        if values is None or address is None:
+            return match[0]
+        size, lines = int(re.sub(r"\D", "", kind)) // 8, []
+        base, _, offset = address[1].partition("+")
+        for i, value in enumerate(values[1].split(",")):
+            place = f"[{base}+{int(offset or 0) + i * size}]"
+            both = (value.strip(), place) if does == "ld" else (place, value.strip())
+            lines.append(f"\t{guard or ''}{does}.global{cached}.{kind} {both[0]}, {both[1]};")
+        if does == "ld" and base.strip() in values[1]:
+            return match[0]
+        return "\n".join(lines) if int(count) == len(lines) else match[0]
+
+    return replace(built, ptx=_WIDE.sub(narrow, built.ptx))

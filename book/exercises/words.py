@@ -18,15 +18,7 @@ WORDS = {
     "not-copied": "{Where} 0, and no 0 belongs there: a test leaves them out, or they are copied from where zeros stand.",
     "not-a-number": "{Where} NaN: computed from memory that was never written (what the output held before is no number: with "
     "beta = 0 it must not be read).",
-    "as-it-was": "{Where} what they were before: no thread stores there. Which test keeps it from that?",
-    "partly": "{Where} wrong, and the others right. There: {there}.",
-    "unexplained": "{Where} wrong: [{at}] holds {held:.5g} and must hold {right:.5g}.{digits}",
-    "digits": " All are nearly right: they agree to {bits} bits, where {wanted} are wanted. So something on the way is too short "
-    "(a half keeps 11 bits, tf32 too), is rounded before all is added up, or small terms are missing or wrong.",
-    "whole-numbers": "Every element is a whole number: is a sum, or a product on its way, kept in a variable of type int?",
-    "bits-of-ints": "The output holds the bits of whole numbers, which as floats are next to 0 or NaN: a pointer or a value of "
-    "type int stands where a float should.",
-    "fits-a-half": "All values fit a half: a sum or a product is rounded to half, which keeps 11 significant bits.",
+    "unexplained": "{Where} wrong: [{at}] holds {held:.5g} and must hold {right:.5g}.",
     "wrong-sign": "{Where} of the wrong sign.",
     "last-digits": "{Where} nearly right: their last digits have changed. Values that are only moved must be copied, since "
     "arithmetic rounds them.",
@@ -38,12 +30,8 @@ WORDS = {
     "(the old C), with alpha={alpha:g} and beta={beta:g}.{named}",
     "moved-chunk": "{here} of the output{chunk} holds what belongs at {there}{how}.",
     "moved-line": "{begins}: the {what} that is computed and the {what} that is stored are not the same.",
-    "moved-sum": "Element {here} of the output holds what belongs at {there}: the row, or piece, that is summed is not the one "
-    "that the sum is stored for.",
-    "scattered": "{here} of the output holds what belongs at {there}: the sum is right, and stored at another element than the "
-    "one that it was formed for. Compare the rows and columns that are read with those that are stored to.",
 }
-MOVED = frozenset(("moved-chunk", "moved-line", "moved-sum", "scattered"))
+MOVED = frozenset(("moved-chunk", "moved-line"))
 
 
 def words(one: Finding | str) -> str:

@@ -16,7 +16,7 @@ using namespace nvcuda;
 __global__ void gemm_wmma_smem(const half* __restrict__ A,
                                const half* __restrict__ B,
                                float* __restrict__ C, int M, int K, int N) {
-    extern __shared__ half shared[];
+    extern __shared__ __align__(32) half shared[];
     half* As = shared;                    // 16 x 16
     half* Bs = shared + WMMA_M * WMMA_K;  // 16 x 64
     const int warp = threadIdx.x / 32;
@@ -55,7 +55,7 @@ __global__ void gemm_wmma_smem(const half* __restrict__ A,
 __global__ void gemm_wmma_async(const half* __restrict__ A,
                                 const half* __restrict__ B,
                                 float* __restrict__ C, int M, int K, int N) {
-    extern __shared__ __align__(16) half shared[];
+    extern __shared__ __align__(32) half shared[];
     half* As[2] = {shared, shared + ASYNC_TILE_M * WMMA_K};
     half* Bs[2] = {shared + 2 * ASYNC_TILE_M * WMMA_K,
                    shared + 2 * ASYNC_TILE_M * WMMA_K + WMMA_K * BLOCK_N};

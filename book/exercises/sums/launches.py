@@ -1,5 +1,7 @@
 """The launches that several exercises of this part share."""
 
+from math import comb
+
 import numpy as np
 
 from book.exercises.exercise import Case
@@ -54,53 +56,37 @@ def _of_pieces(size: int, pick):
 def piece_suspects(size: int) -> dict:
     """What is summed of a piece when a step is left out, or taken twice."""
     steps = [1 << i for i in range(size.bit_length() - 1)]
-    found = {
-        "Only the first of the values is there: nothing is added to the place that is stored": _of_pieces(
-            size, lambda t: t == 0
-        )
-    }
-    for step in steps:
-        found[
-            f"The step over a distance of {step} is missing: half of the values are never added"
-        ] = _of_pieces(size, lambda t, step=step: t & step == 0)
-    found[
-        "Every step adds the thread's own value once more: the values of higher lanes never come down"
-    ] = _of_pieces(size, lambda t: np.where(t == 0, size, 0))
-    found[
+    rows = {
+        "Only the first of the values is there: nothing is added to the place that is stored": lambda t: (
+            t == 0
+        ),
+        **{
+            f"The step over a distance of {step} is missing: half of the values are never added": (
+                lambda t, step=step: t & step == 0
+            )
+            for step in steps
+        },
+        "Every step adds the thread's own value once more: the values of higher lanes never come down": lambda t: (
+            np.where(t == 0, size, 0)
+        ),
         "Only the last of the values is there: the sum is set (`=`) where it must be added to (`+=`), or what is stored "
-        "is not the place where the sum stands"
-    ] = _of_pieces(size, lambda t: t == size - 1)
-    found[
-        "What is stored is the neighbour of the sum: the sum of all is at place 0, not at place 1"
-    ] = _of_pieces(size, lambda t: t % 2)
-    found[
-        "In each step the sum so far is doubled: `sum += a` adds a to it, `sum += sum + a` adds the sum once more"
-    ] = _of_pieces(size, lambda t: [2 ** (len(steps) - int(i).bit_count()) for i in t])
-    found["The last value of each piece is left out"] = _of_pieces(size, lambda t: t < size - 1)
-    found["Everything is added twice"] = _of_pieces(size, lambda t: 2 + 0 * t)
-    found["Each step adds the neighbour again: the distance stays 1"] = _of_pieces(
-        size, lambda t: [_choose(len(steps), int(i)) for i in t]
-    )
-    found[
-        "The distance goes down by 1 in each step, so values are added many times: it has to halve"
-    ] = _of_pieces(size, lambda t: _by_steps(size, range(size // 2, 0, -1)))
-    found[
+        "is not the place where the sum stands": lambda t: t == size - 1,
+        "In each step the sum so far is doubled: `sum += a` adds a to it, `sum += sum + a` adds the sum once more": lambda t: [
+            2 ** (len(steps) - int(i).bit_count()) for i in t
+        ],
+        "Everything is added twice": lambda t: 2 + 0 * t,
+        "Each step adds the neighbour again: the distance stays 1": lambda t: [
+            comb(len(steps), int(i)) for i in t
+        ],
         f"Thread {size - 1} stores its sum: by these steps the sum of all arrives at thread 0 (or what is added is the other "
-        "value twice, and not the sum so far)"
-    ] = _of_pieces(size, lambda t: np.where(t == size - 1, size, 0))
-    if size == 32:
-        found[
-            "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
-            "was summed before"
-        ] = _of_pieces(size, lambda t: (t & (t - 1)) == 0)
-        for lane in range(1, size - 1):
-            found[
-                f"Lane {lane} stores its sum: by these steps the sum of all arrives at lane 0"
-            ] = _of_pieces(size, lambda t, lane=lane: _by_halves(size)[lane])
-    found[f"The distance stays {size // 2} in every step"] = _of_pieces(
-        size, lambda t: np.where(t == 0, 1, np.where(t == size // 2, len(steps), 0))
-    )
-    return found
+        "value twice, and not the sum so far)": lambda t: np.where(t == size - 1, size, 0),
+        "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
+        "was summed before": lambda t: t & (t - 1) == 0,
+        "Lane 1 stores its sum: by these steps the sum of all arrives at lane 0": lambda t: (
+            _by_halves(size)[1]
+        ),
+    }
+    return {message: _of_pieces(size, pick) for message, pick in rows.items()}
 
 
 def _by_halves(size: int) -> np.ndarray:
@@ -110,18 +96,3 @@ def _by_halves(size: int) -> np.ndarray:
         from_ = np.arange(size) + distance
         held = held + held[np.where(from_ < size, from_, np.arange(size))]
     return held
-
-
-def _by_steps(size: int, distances) -> np.ndarray:
-    """How often lane 0 counts each value if each lane adds what the lane so far up has; the last lanes add their own."""
-    held = np.eye(size)
-    for distance in distances:
-        from_ = np.arange(size) + distance
-        held = held + held[np.where(from_ < size, from_, np.arange(size))]
-    return held[0]
-
-
-def _choose(n: int, k: int) -> int:
-    from math import comb
-
-    return comb(n, k)

@@ -14,7 +14,7 @@ from book.cells import questions
 from book.exercises import EXERCISES, find, judge, notebooks, twins
 from book.exercises.cell import judge_answer
 from book.exercises.diagnose import findings
-from book.exercises.exercise import FOLDER
+from book.exercises.exercise import FOLDER, only_piece
 from book.exercises.finding import explained
 from book.exercises.verdict import Verdict
 from book.exercises.words import words as in_words
@@ -109,7 +109,7 @@ def test_other_right_ways_pass(name, what):
 
 
 def test_every_exercise_has_its_mistakes():
-    assert len(EXERCISES) == 41
+    assert len(EXERCISES) == 46
     assert all(len(table["wrong"]) >= 4 for table in TABLES.values())
 
 
@@ -127,6 +127,22 @@ def test_the_notebook_is_what_the_folders_say(name):
     stored = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     made = notebooks.all_notebooks()[name]
     assert [c.source for c in stored.cells] == [c.source for c in made.cells]
+
+
+PIECE = "#ifdef SOLUTION\n    {}\n#else\n    // Your turn.\n#endif\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("int a;\n" + PIECE.format("a = 1;"), "a = 1;\n"),
+        (PIECE.format("a = 1;") + PIECE.format("b = 2;"), ""),  # where each belongs is the question
+        (PIECE.format("for (;;) {"), ""),
+        ("int a;\n", ""),
+    ],
+)
+def test_a_solution_is_shown_by_its_piece_where_it_is_one(text, shown):
+    assert only_piece(text) == shown
 
 
 def test_what_an_exercise_needs_its_task_says_and_its_solution_does():

@@ -11,20 +11,16 @@ import kernels
 from book.exercises import attempt as attempts
 from book.exercises import diagnose, find, judge
 from book.exercises import finders_yield as held_out
-from book.exercises.attempt import attempt, compile_cell
 from book.exercises.cell import judge_answer
 from book.exercises.counts import NAMES, count
-from book.exercises.exercise import Case
 from book.exercises.finding import explained
 from book.exercises.hopper.balance_roles.exercise import best_share
 from book.exercises.lanes import a_element
 from book.exercises.launches import POISON_BITS, poisoned, product, unwritten
 from book.exercises.patience import DoesNotEnd, time_limit
-from book.exercises.places import declared_shared
-from book.exercises.places_in_words import numbers, spans
 from book.exercises.signature import differences
 from book.exercises.terms import in_words
-from book.exercises.trials import TrialFailed, Trials
+from book.exercises.territory import spans
 from book.exercises.words import where, words
 from tests.book.exercises.test_exercises import edited, plain
 
@@ -58,7 +54,6 @@ def test_poison_is_a_nan_that_only_an_untouched_element_holds():
 @pytest.mark.parametrize(
     "change,words",
     [
-        (lambda A, B: A[:, :32] @ B[:32], "last K % 16 terms"),
         (lambda A, B: A[:, 16:] @ B[16:], "first tile of K (16 terms) is missing"),
         (lambda A, B: A[:, :-1] @ B[:-1], "last term along K"),
         (lambda A, B: 2 * A @ B, "added twice"),
@@ -205,69 +200,8 @@ def test_an_address_below_the_array_that_the_offset_brings_back_is_right():
     assert judge(find("block_reduce"), source)
 
 
-def test_no_number_of_the_solution_is_taken_for_a_size():
-    source = find("vectorize").solution.replace("N % 4 == 0", "M * N % 4 == 0")
-    assert "must that be" not in str(judge(find("vectorize"), source))
-
-
-def test_large_sums_are_no_whole_numbers_by_that():
-    case = find("coalesce").cases(np.random.default_rng())[0]
-    got = (case.expected * 1e9).astype(np.float32)
-    assert "int" not in " ".join(findings(case, got))
-
-
-def test_weights_of_any_size_are_read_off_and_what_is_no_sum_is_not():
-    exercise = find("shuffle_sum")
-    case = exercise.cases(np.random.default_rng())[0]
-
-    def weights(source):
-        trials = Trials(compile_cell("shuffle_sum", source), "shuffle_sum", case)
-        return trials.weights(0, 0, np.arange(32), {})
-
-    assert (weights(exercise.solution) == 1).all()
-    assert (
-        weights(exercise.solution.replace("sum +=", "sum = 8 * sum +"))[[0, 16]] == [8**5, 8**4]
-    ).all()
-    with pytest.raises(TrialFailed):
-        weights(exercise.solution.replace("sum +=", "sum = sum * sum +"))
-
-
-def test_a_kernel_that_stops_has_no_trials():
-    exercise = find("coalesce")
-    case = exercise.cases(np.random.default_rng())[0]
-    built = compile_cell(
-        "coalesce", exercise.solution.replace("row * K + k", "row * K + k + 100000")
-    )
-    with pytest.raises(TrialFailed):
-        Trials(built, "coalesce", case).run({})
-    assert attempt(built, "coalesce", case).error is not None
-
-
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        ([7], "7"),
-        ([3, 4], "3 and 4"),
-        ([3, 4, 5], "3 to 5"),
-        ([0, 1, 2, 8, 9, 10], "0 to 2 and 8 to 10"),
-        (list(range(1, 32, 2)), "1, 3, 5 and so on (16 in all, the last 31)"),
-    ],
-)
-def test_places_in_words(found, words):
-    assert numbers(np.array(found)) == words
-
-
 def test_places_have_the_indices_of_their_array():
     assert spans("X", (4, 8), np.array([8, 9, 10])) == "X[1][0] to X[1][2]"
-
-
-def test_too_few_digits_are_named():
-    rng = np.random.default_rng(3)
-    right = rng.standard_normal(64) + 100
-    case = Case("", (right,), 0, right, (1,), (64,), tolerance=2.0**-20, scale=np.abs(right))
-    off = right * (1 + 2.0**-12 * rng.uniform(0.5, 1, 64))
-    said = findings(case, off.astype(np.float32))
-    assert "nearly right: they agree to 12 bits" in said[-1]
 
 
 def test_volatile_alone_is_no_mistake():
@@ -290,12 +224,6 @@ def test_weights_in_words():
     )
     assert in_words(np.arange(32) % 16 > 0, "k") == "Terms k with k % 16 = 0 are never added."
     assert in_words(np.where(np.arange(32) == 3, 2, 1), "k") == "Term 3 is added 2 times."
-
-
-def test_the_arrays_of_a_line_as_they_are_declared():
-    source = "void f() {\n    __shared__ __align__(16) float As[STEP][TILE + 4], Bs[8];\n    float x =\n        Bs[9];\n}\n"
-    assert declared_shared(source, 4) == ["Bs[8]"]
-    assert declared_shared(source, None) == ["As[STEP][TILE + 4]", "Bs[8]"]
 
 
 COPIED_AHEAD_IN_A_BRANCH = """\

@@ -204,6 +204,9 @@ def test_evidence_is_of_the_student_s_own_kernels(capsys):
     lab_evidence.show_occupancy(lab.SOLUTION)
     told = capsys.readouterr().out.splitlines()
     assert len(told) == 2 and all("limited by" in line for line in told)
+    assert "ladder" not in "".join(told)
+    lab_evidence.show_occupancy(lab.SKELETON)
+    assert capsys.readouterr().out.count("The ladder's: yours does not multiply yet") == 2
     lab_evidence.show_why(lab.SOLUTION)
     told = capsys.readouterr().out
     copied = next(line for line in told.splitlines() if line.startswith("bytes copied"))
@@ -242,7 +245,7 @@ IN_THE_LAB = {
         "gemm_wmma_async", "no copy is on its way",
     ),
     "A: right only where M, K and N are equal": (
-        [("B[(k + i / BLOCK_N) * N + col", "B[(k + i / BLOCK_N) * K + col")], "gemm_wmma_smem", "they are 192 elements apart (N)",
+        [("B[(k + i / BLOCK_N) * N + col", "B[(k + i / BLOCK_N) * K + col")], "gemm_wmma_smem", "columns 0 to 63 of B",
     ),
 }  # fmt: skip
 
@@ -284,7 +287,7 @@ def test_copies_of_two_bytes_pass_with_a_warning():
             "gemm_wmma_smem",
             "wmma::store_matrix_sync(C + row * N + col + warp * WMMA_N, acc",
             "wmma::store_matrix_sync(C + row * N + col, acc",
-            ("4 stores of block (0, 0) go to one element",),
+            ("Columns 16 and up are never written",),
         ),
         (
             "gemm_wmma_async",

@@ -9,10 +9,6 @@ from book.exercises.launches import last_drawn, poisoned
 from kernels.shapes import ceil_div
 
 
-def tanh_gelu(x):
-    return 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
-
-
 def gelu(x):
     return 0.5 * x * (1 + np.vectorize(math.erf)(x * math.sqrt(0.5)))
 
@@ -65,17 +61,7 @@ EXERCISE = Exercise.read(
         "The bias is multiplied, not added, before gelu": end_of_layer(
             lambda c, bias: gelu(c * bias)
         ),
-        "The bias is multiplied, not added, after gelu": end_of_layer(
-            lambda c, bias: gelu(c) * bias
-        ),
-        "gelu is applied twice": end_of_layer(lambda c, bias: gelu(gelu(c + bias))),
-        "The bias is added before gelu and once more after it": end_of_layer(
-            lambda c, bias: gelu(c + bias) + bias
-        ),
         "The bias is added after gelu": end_of_layer(lambda c, bias: gelu(c) + bias),
-        "This is the approximation of gelu by tanh: the task's gelu is by erff": end_of_layer(
-            lambda c, bias: tanh_gelu(c + bias)
-        ),
         "This is relu instead of gelu": end_of_layer(lambda c, bias: np.maximum(c + bias, 0)),
         "The bias is taken by the row: each column has one": end_of_layer(with_bias_of_rows),
         "Every column of four gets the bias of the first": end_of_layer(

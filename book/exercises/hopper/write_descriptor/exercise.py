@@ -59,110 +59,36 @@ def _read_b(memory, start: int, leading: int, stride: int) -> np.ndarray:
     ]
 
 
+_OF_EIGHT_ROWS = "It has to lead from eight rows to the next eight"
 DESCRIPTOR_SUSPECTS = {
-    "Every product of A begins at element 0: A's start does not move along k": described(
-        a=lambda k: (0, 1024)
-    ),
-    "Every product of B begins at row 0: B's start does not move along k": described(
-        b=lambda k: (0, 8192, 1024)
-    ),
-    "Neither start moves along k: every product is that of elements 0 to 15": described(
-        lambda k: (0, 1024), lambda k: (0, 8192, 1024)
-    ),
+    "Every product of A begins at element 0: A's start does not move along k": described(a=lambda k: (0, 1024)),
+    "Every product of B begins at row 0: B's start does not move along k": described(b=lambda k: (0, 8192, 1024)),
     "A's start moves by k bytes, and an element has two": described(a=lambda k: (k, 1024)),
+    "A's start moves by 128 x k bytes. The next elements of k lie 2 bytes further each, in the same row": (
+        described(a=lambda k: (128 * k, 1024))
+    ),
     "B's start moves along its row. Its rows are k, so it has to move by k rows of 128 bytes": (
         described(b=lambda k: (2 * k, 8192, 1024))
     ),
-    "B's start moves by k rows of 64 bytes, and a row has 128": described(
-        b=lambda k: (64 * k, 8192, 1024)
+    "B's start moves by k rows of 64 bytes, and a row has 128": described(b=lambda k: (64 * k, 8192, 1024)),
+    "B's leading offset is 0 bytes, so both panels are read from the first one": described(b=lambda k: (128 * k, 0, 1024)),
+    "B's leading offset is 4,096 bytes: that is not where its second panel begins": (
+        described(b=lambda k: (128 * k, 4096, 1024))
     ),
-    "B's leading offset is 0 bytes, so both panels are read from the first one": described(
-        b=lambda k: (128 * k, 0, 1024)
+    "B's leading offset and stride offset are the wrong way round": described(b=lambda k: (128 * k, 1024, 8192)),
+    f"A's stride offset is 128 bytes, from one row to the next. {_OF_EIGHT_ROWS}": described(a=lambda k: (2 * k, 128)),
+    "The stride offsets are 0, so rows 0 to 7 are read again and again": (
+        described(lambda k: (2 * k, 0), lambda k: (128 * k, 8192, 0))
     ),
-    "B's leading offset is 16 bytes: that is not where its second panel begins": described(
-        b=lambda k: (128 * k, 16, 1024)
-    ),
-    "B's leading offset is 128 bytes: that is not where its second panel begins": described(
-        b=lambda k: (128 * k, 128, 1024)
-    ),
-    "B's leading offset is 1,024 bytes, that of eight rows. It has to lead from panel to panel": (
-        described(b=lambda k: (128 * k, 1024, 1024))
-    ),
-    "B's leading offset and stride offset are the wrong way round": described(
-        b=lambda k: (128 * k, 1024, 8192)
-    ),
-    "The stride offsets are 128 bytes, from one row to the next. They have to lead from eight rows to the next eight": (
-        described(lambda k: (2 * k, 128), lambda k: (128 * k, 8192, 128))
-    ),
-    "A's stride offset is 128 bytes, from one row to the next. It has to lead from eight rows to the next eight": (
-        described(a=lambda k: (2 * k, 128))
-    ),
-    "B's stride offset is 128 bytes, from one row to the next. It has to lead from eight rows to the next eight": (
-        described(b=lambda k: (128 * k, 8192, 128))
-    ),
-    "The stride offsets are 0, so rows 0 to 7 are read again and again": described(
-        lambda k: (2 * k, 0), lambda k: (128 * k, 8192, 0)
-    ),
-    "A's stride offset is 0, so rows 0 to 7 are read again and again": described(
-        a=lambda k: (2 * k, 0)
-    ),
-    "B's stride offset is 0, so rows 0 to 7 of each 16 are read twice": described(
-        b=lambda k: (128 * k, 8192, 0)
-    ),
-}
-
-for _n in (1, 4, 8, 16, 64, 128, 256, 32):
-    DESCRIPTOR_SUSPECTS.setdefault(
-        f"A's start moves by {_n} x k bytes. The next elements of k lie 2 bytes further each, in the same row",
-        described(a=lambda k, n=_n: (n * k, 1024)),
-    )
-
-for _n in (1, 4, 8, 16, 32, 256):
-    DESCRIPTOR_SUSPECTS.setdefault(
-        f"B's start moves by {_n} x k bytes. The next row of k lies 128 bytes further",
-        described(b=lambda k, n=_n: (n * k, 8192, 1024)),
-    )
-
-for _n in (32, 64, 256, 512, 2048, 4096):
-    DESCRIPTOR_SUSPECTS[
-        f"B's leading offset is {_n:,} bytes: that is not where its second panel begins"
-    ] = described(b=lambda k, n=_n: (128 * k, n, 1024))
-
-for _n in (8, 16, 32, 64, 256, 512, 2048, 4096):
-    DESCRIPTOR_SUSPECTS |= {
-        f"The stride offsets are {_n:,} bytes. They have to lead from eight rows to the next eight": (
-            described(lambda k, n=_n: (2 * k, n), lambda k, n=_n: (128 * k, 8192, n))
-        ),
-        f"A's stride offset is {_n:,} bytes. It has to lead from eight rows to the next eight": (
-            described(a=lambda k, n=_n: (2 * k, n))
-        ),
-        f"B's stride offset is {_n:,} bytes. It has to lead from eight rows to the next eight": (
-            described(b=lambda k, n=_n: (128 * k, 8192, n))
-        ),
-    }
-
-DESCRIPTOR_SUSPECTS |= {
-    "A's descriptor names the tile of B, and B's names the tile of A": described(
-        lambda k: (B_TILE + 2 * k, 1024), lambda k: (128 * k - B_TILE, 8192, 1024)
-    ),
-    "The leading and the stride offset are the other way round in both descriptors": described(
-        lambda k: (2 * k, 0), lambda k: (128 * k, 1024, 8192)
-    ),
-    "A's descriptor names the tile of B, and B's that of A, with each other's offsets": described(
-        lambda k: (B_TILE + 128 * k, 1024), lambda k: (2 * k - B_TILE, 0, 1024)
-    ),
+    **{
+        f"A's stride offset is {n:,} bytes. {_OF_EIGHT_ROWS}": described(a=lambda k, n=n: (2 * k, n))
+        for n in (512, 2048)
+    },
     "B's descriptor names the tile of A": described(b=lambda k: (128 * k - B_TILE, 8192, 1024)),
-    "A's descriptor names the tile of B": described(a=lambda k: (B_TILE + 2 * k, 1024)),
-    "All offsets count elements. They have to be in bytes, two for each element": described(
-        lambda k: (2 * k, 512), lambda k: (128 * k, 4096, 512)
+    "The starts are missing in the descriptors: every operand begins where shared memory does": (
+        described(lambda k: (0, 1024), lambda k: (-B_TILE, 8192, 1024))
     ),
-    "Nothing but the code of the swizzle is left in the descriptors: start and offsets are 0 (`=` sets, `|=` adds)": described(
-        lambda k: (0, 0), lambda k: (-B_TILE, 0, 0)
-    ),
-    "The starts are missing in the descriptors: every operand begins where shared memory does": described(
-        lambda k: (0, 1024), lambda k: (-B_TILE, 8192, 1024)
-    ),
-}
+}  # fmt: skip
 
 
 EXERCISE = Exercise.read(

@@ -31,9 +31,6 @@ AXPY_SUSPECTS = {
         case.args[3] + case.args[0] + case.args[1]
     ),
     "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
-    "Nothing is changed: y is what it was. Which threads does the test let through": lambda case: (
-        case.args[1].astype(float)
-    ),
     "Only the first block's elements are changed: i must count on from block to block": lambda case: (
         np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
     ),
@@ -42,9 +39,6 @@ AXPY_SUSPECTS = {
     ),
     "The old y is added twice": lambda case: case.args[3] * case.args[0] + 2 * case.args[1],
     "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
-    "a * x is subtracted from y, not added to it": lambda case: (
-        case.args[1] - case.args[3] * case.args[0]
-    ),
     "The last element is left out": lambda case: np.where(
         np.arange(len(case.expected)) < len(case.expected) - 1, case.expected, case.args[1]
     ),

@@ -6,18 +6,12 @@ from book.exercises.exercise import Exercise, Need
 from book.exercises.launches import products
 
 
-def tile_stride(operand):
-    """The product if fragments of this operand are loaded with the tile's stride, 16, from the right corners."""
-
-    def guess(case):
-        p = case.product
-        X = getattr(p, operand)
-        rows, cols = np.indices(X.shape)
-        corner = rows // 16 * 16 * X.shape[1] + cols // 16 * 16
-        read = X.ravel()[corner + rows % 16 * 16 + cols % 16]
-        return read @ p.B if operand == "A" else p.A @ read
-
-    return guess
+def tile_stride(case):
+    """The product if fragments of A are loaded with the tile's stride, 16, from the right corners."""
+    A = case.product.A
+    rows, cols = np.indices(A.shape)
+    corner = rows // 16 * 16 * A.shape[1] + cols // 16 * 16
+    return A.ravel()[corner + rows % 16 * 16 + cols % 16] @ case.product.B
 
 
 EXERCISE = Exercise.read(
@@ -39,8 +33,7 @@ EXERCISE = Exercise.read(
         ),
     ),
     suspects={
-        "A is loaded with a stride of 16, the tile's, where its rows are K apart": tile_stride("A"),
-        "B is loaded with a stride of 16, the tile's, where its rows are N apart": tile_stride("B"),
+        "A is loaded with a stride of 16, the tile's, where its rows are K apart": tile_stride,
     },
     twin=lambda run: run.count("matrix multiplications of a warp", case=1),
 )

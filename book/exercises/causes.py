@@ -1,0 +1,77 @@
+"""A reader's kernel, and what its addresses say of a mistake, whether a launch stopped or came out wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import kernels
+
+from .attempt import Attempt, compile_cell, in_ample_memory
+from .exercise import Exercise
+from .signature import differences
+from .territory import astray, with_narrow_accesses
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A reader's kernel, built, with the exercise that it is for."""
+
+    exercise: Exercise
+    source: str
+    built: kernels.Build
+
+    @property
+    def name(self) -> str:
+        return self.exercise.name
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.cu"
+
+    def solution(self) -> kernels.Build:
+        """What the exercise's own solution compiles to, for the same GPU."""
+        return compile_cell(self.name, self.exercise.solution, self.exercise.arch)
+
+    def differences(self) -> list[str]:
+        return differences(self.source, self.exercise.skeleton, self.name)
+
+
+def sizes_differ(case) -> bool:
+    if case.product is None:
+        shape = case.args[0].shape if isinstance(case.args[0], np.ndarray) else case.expected.shape
+        return len(set(shape)) == len(shape)
+    (M, K), N = case.product.A.shape, case.product.B.shape[1]
+    return len({M, N, K}) == 3
+
+
+def new_here(tries: Sequence[Attempt]) -> str | None:
+    """What is special at the last launch, where an earlier one was right."""
+    right = [one.case.label for one in tries[:-1] if one.right]
+    special = tries[-1].case.special
+    return (
+        f"It is right at {right[0]}; new at {tries[-1].case.label} is that {special}."
+        if right and special
+        else None
+    )
+
+
+def gone_astray(kernel: Kernel, cases) -> list[str]:
+    """What a block touches and must not, or must and does not, in the first of these cases that shows it."""
+    for case in cases if kernel.exercise.arch is None else ():
+        if case.drawn:
+            continue
+        mine, right = (
+            _one_block(built, kernel.name, case) for built in (kernel.built, kernel.solution())
+        )
+        if said := astray(case, mine, right, kernel.source, kernel.name):
+            return [said]
+    return []
+
+
+def _one_block(built: kernels.Build, name: str, case):
+    """A function that gives the trace of one block in ample memory."""
+    narrow = with_narrow_accesses(built)
+    return lambda block: in_ample_memory(narrow, name, case, [block])

@@ -1,0 +1,193 @@
+"""What is wrong with a launch that came to its end with a wrong output: the first finder that knows something is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from .addresses import untouched
+from .attempt import Attempt, attempt, in_ample_memory, what_if
+from .causes import Kernel, gone_astray, new_here
+from .diagnose import findings, named, wrong
+from .explain import own_line
+from .finding import HINT, Finding, explained, kinds, told
+from .launches import unwritten
+from .terms import of_probe
+from .words import MOVED
+
+
+class Wrong:
+    """A launch that ran to its end with a wrong output and no hazard, and what the other launches of the kernel gave."""
+
+    def __init__(self, kernel: Kernel, tries: Sequence[Attempt], later):
+        self.kernel, self.tries, self.later, self.last = kernel, tries, later, tries[-1]
+        self.case, self.output = self.last.case, self.last.output
+        self.headline = f"wrong at {self.case.label}"
+        self.gaps = unwritten(self.output)
+
+    @cached_property
+    def others(self) -> list[Attempt]:
+        return [attempt(self.kernel.built, self.kernel.name, case) for case in self.later]
+
+    @cached_property
+    def outputs(self) -> list:
+        return [(o.case, o.output) for o in self.others if o.error is None and not o.case.drawn]
+
+    @cached_property
+    def fine(self) -> list:
+        return [one.case for one in (*self.tries, *self.others) if one.right]
+
+    @cached_property
+    def known(self) -> list[Finding]:
+        """The suspect that gives this output."""
+        return named(self.case, self.output, self.kernel.exercise.suspects, self.outputs, self.fine)
+
+    @cached_property
+    def said(self) -> list[Finding]:
+        """What the output alone says."""
+        suspects = self.kernel.exercise.suspects
+        return findings(self.case, self.output, suspects, self.outputs, self.fine)
+
+
+def _unset_input(e: Wrong):
+    unset = np.isnan(e.output.astype(float)).any()
+    return unset and told("what-if", list(what_if(e.kernel.built, e.kernel.name, e.case)))
+
+
+def _of_the_exercise(e: Wrong):
+    """What the exercise's own `watch` and `decode` say, where no suspect explains the output."""
+    watch, decode = e.kernel.exercise.watch, e.kernel.exercise.decode
+    said = None if e.known else watch and _watched(e.kernel, e.last)
+    said = said or (None if e.known else decode and decode(e.case, e.output))
+    return said and told("exercise", said)
+
+
+def _from_the_output(e: Wrong):
+    last = e.said[-1].kind
+    if last in MOVED:
+        more = gone_astray(e.kernel, [e.case])
+        if more:
+            return [*e.said, *told("addresses", more)]
+    if not explained(e.said):
+        return ()
+    return [*e.said, *(told("new-here", new_here(e.tries), HINT) if last in MOVED else ())]
+
+
+def _at_a_larger_size(e: Wrong):
+    """At a small size several mistakes give the same output: a larger one may name the cause."""
+    suspects = e.kernel.exercise.suspects
+    for case, output in e.outputs:
+        if more := named(case, output, suspects, e.outputs, e.fine, (e.case, e.output)):
+            return (f"wrong at {case.label}", *more)
+    return ()
+
+
+def _addresses(e: Wrong):
+    """What the addresses say: arrays that are not used, and blocks that are exchanged."""
+    kernel, case = e.kernel, e.case
+    causes = told("untouched", untouched(case, e.last.trace, kernel.source, kernel.name))
+    causes = causes or told("what-if", list(what_if(kernel.built, kernel.name, case)))
+    return causes and [*e.said, *causes, *told("new-here", new_here(e.tries), HINT)]
+
+
+def _terms_of_a_probe(e: Wrong):
+    counted = _counted(e.kernel, [e.case, *e.later])
+    return counted and [*e.said, *told("terms", counted)]
+
+
+def _astray(e: Wrong):
+    """Which elements of global memory a block touches and must not, or must and does not."""
+    causes = told("astray", gone_astray(e.kernel, [e.case]))
+    return causes and [*e.said, *causes, *told("new-here", new_here(e.tries), HINT)]
+
+
+def _no_cause(e: Wrong):
+    """Where it is wrong, and what to look at."""
+    more = [] if e.gaps.any() else _not_begun(e.kernel, e.last)
+    if not more and not e.gaps.any() and e.kernel.exercise.arch is None:
+        more = told("in-shared-memory", _in_shared(e.kernel, e.last), HINT)
+    if not more and kinds(e.said) == {"nothing-added"}:
+        more = told(
+            "not-stored",
+            "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored.",
+            HINT,
+        )
+    if not more and e.gaps.any():
+        more = told(
+            "too-few",
+            "No thread stores there: a loop or the grid stops too early, a step is too large, or a guard is too strict "
+            "(does it compare the row with the number of rows, and the column with that of columns?).",
+            HINT,
+        )
+    return [*e.said, *more, *told("new-here", new_here(e.tries), HINT)]
+
+
+# Of a wrong output, in order. Each returns findings, after a headline of its own where it has one; none where it knows nothing.
+FINDERS = (
+    _unset_input,
+    _of_the_exercise,
+    _from_the_output,
+    _at_a_larger_size,
+    _addresses,
+    _astray,
+    _terms_of_a_probe,
+    _no_cause,
+)
+
+
+def explain_output(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
+    """A launch that ran to its end with a wrong output, and no hazard: the first finder that knows something is believed."""
+    e = Wrong(kernel, tries, later)
+    for finder in FINDERS:
+        if found := finder(e):
+            return tuple(found) if isinstance(found[0], str) else (e.headline, *found)
+    raise AssertionError("the last finder always says where it is wrong")
+
+
+def _not_begun(kernel: Kernel, last: Attempt) -> list[Finding]:
+    """What the task asks for and the kernel does nowhere."""
+    return told(
+        "not-begun",
+        [
+            f"The task asks for this: {need.task}. So far: {need.value(last.trace):,} {need.words}."
+            for need in kernel.exercise.needs
+            if not need.value(last.trace)
+        ],
+    )
+
+
+def _watched(kernel: Kernel, last: Attempt) -> str | None:
+    """What `watch` says of the first block, or else of the block of the first wrong element, where each block has one."""
+    case, watch = last.case, kernel.exercise.watch
+    told = watch(case, last.trace)
+    if told or len(case.grid) > 1 or case.expected.shape != tuple(case.grid):
+        return told
+    block = int(np.flatnonzero(wrong(case, last.output))[0])
+    trace = in_ample_memory(kernel.built, kernel.name, case, [(block, 0, 0)])
+    told = trace and watch(case, trace)
+    return f"In block {block}, {told[0].lower()}{told[1:]}" if told else None
+
+
+def _in_shared(kernel: Kernel, one: Attempt) -> list[str]:
+    """Where to look in a kernel with shared memory."""
+    lines = {
+        own_line(row.frames, kernel.file)
+        for row in one.trace.instructions
+        if row.shared_wavefronts and row.opcode.startswith(("ld", "st"))
+    } - {None}
+    if not lines:
+        return []
+    listed = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, sorted(lines)[:6]))}"
+    return [
+        f"Look at the indices where shared memory is written and read ({listed}), and at what is done with the values."
+    ]
+
+
+def _counted(kernel: Kernel, cases) -> str | None:
+    """How often the terms of a sum are added, from the first case that can be asked."""
+    case = next((case for case in cases if case.probe is not None), None)
+    if case is None:
+        return None
+    return of_probe(lambda probe: attempt(kernel.built, kernel.name, probe), case)
