@@ -27,7 +27,10 @@ From sources, macros and layouts:
     pipeline_timeline((1, 2, 4), load=3, compute=1)          a model of stages over time
     tensor_box((12, 10), (8, 8), at=(2, 1), swizzle=128)     one copy by TMA: a box of a matrix, and shared memory
     core_matrices({"A": {"start": 0, "stride": 1024}})       what descriptors of wgmma walk in shared memory
+    descriptor_fields(0, leading=16, stride=1024, swizzle=128)    the 64 bits of a descriptor
     warpgroup_tiles(columns=128, groups=2)                   what warpgroups multiply, and who holds which sums
+    tensor_memory({"sums": (0, 256)})                        Blackwell's lanes and columns: what is taken, who reaches what
+    cta_pair(n=256)                                          two blocks that multiply as one: who loads which half of B
     roles_timeline(stages=4, consumers=2)                    a model of producer and consumers over time
     bit_fields({"float32": (1, 8, 23)})                      the bits of number formats
     sector_copies({"padded": lambda row, chunk: 5 * row + chunk})   copies to shared memory, sectors coloured
@@ -54,6 +57,8 @@ That the reader moves, with or without a kernel, a network or a widget manager (
     PipelineExplorer(stages=2, load=3, compute=1)
     TensorBoxExplorer(y=2, x=1, swizzle=128)    CoreMatrixExplorer("K", start=0, stride=1024)
     BarrierExplorer(count=1, events="e c e c")  RolesExplorer(stages=4, consumers=2)
+    TensorMemoryExplorer(columns=256, sets=2)   TcgenBitsExplorer("instruction" | "matrix")
+    ScaleExplorer(block=16, row=37, k=70)       CtaPairExplorer("yes", n=256)
     SettingsExplorer({"BM": (64, 128)}, {(64,): rows, (128,): rows}, (64,))    counts at each setting of a kernel
     WaveExplorer(tiles=9, sms=8, way="stream-K")     RasterExplorer(size=8192, blocks=128, group=16)
     Choice({pad: shared_banks(run(pad)) for pad in (0, 1, 2)}, name="padding", title="...")    drawings to flip through

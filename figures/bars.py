@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from figures import style
-from figures.drawing import Canvas, Drawing
+from figures.drawing import Canvas, Drawing, text_width
 from figures.measurements import plain, provenance
 
 __all__ = ["bars"]
@@ -49,7 +49,8 @@ def bars(
         for index, (label, value) in enumerate(values.items()):
             y = index * pitch
             words = f"{label}: {plain(value)} {unit}"
-            canvas.text(left, y + 11, words, size=size, bold=label in highlight)
+            fits = size * min(1.0, (right - left) / text_width(words, size))
+            canvas.text(left, y + 11, words, size=fits, bold=label in highlight)
             canvas.rect(left, y + 22, right - left, 18, fill=style.SOFT, z=0)
             at = left
             for part, share in parts.get(label, {"": value}).items():

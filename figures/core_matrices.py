@@ -10,10 +10,19 @@ from figures.drawing import WIDTH, Canvas, Drawing, number, plural
 from figures.tensor_box import CHUNK, LINE, SWIZZLES
 from figures.widgets import Explorer, _one_of
 
-__all__ = ["CoreMatrixExplorer", "core_matrices", "descriptor_bits", "descriptor_chunks"]
+__all__ = [
+    *("CoreMatrixExplorer", "core_matrices", "descriptor_bits", "descriptor_chunks"),
+    "descriptor_fields",
+]
 
 ROWS = 32  # of a K-major operand that are drawn, of 64 or more
 COLUMNS = 128  # of an N-major operand that are drawn
+# From the highest bit to the lowest: a name ("" for bits that are 0 here), how many bits, a colour.
+FIELDS = (
+    ("swizzle", 2, style.PURPLE), ("", 10, None), ("base offset", 3, style.tint(style.GREY, 0.6)), ("", 3, None),
+    ("stride offset", 14, style.ORANGE), ("", 2, None), ("leading offset", 14, style.SKY), ("", 2, None),
+    ("start", 14, style.GREEN),
+)  # fmt: skip
 CODES = {0: 0, 128: 1, 64: 2, 32: 3}
 STARTS = (0, 32, 64, 96, 128, 1024, 2048, 4096)
 STRIDES = (128, 256, 512, 1024, 2048)
@@ -126,6 +135,56 @@ def _drawn(found, shown: Sequence[int], width: float, beside: bool):
                     ink = style.text_on(color)
                     middle = (x + cell / 2, y + tall / 2)
                     canvas.text(*middle, one.row, size=10, ha="center", color=ink)
+    return canvas
+
+
+def descriptor_fields(
+    start: int, leading: int, stride: int, swizzle: int, title: str | None = None, caption: str = ""
+) -> Drawing:
+    """The 64 bits of a descriptor (arguments of `descriptor_bits`), the highest on the left. `facts` holds {field: value}."""
+    bits = descriptor_bits(start, leading, stride, swizzle)
+    found, at = [], 64
+    for name, wide, color in FIELDS:
+        at -= wide
+        found.append((name, wide, color, at, bits >> at & (1 << wide) - 1))
+    values = {name: value for name, _, _, _, value in found if name}
+    said = ", ".join(
+        f"bits {at} to {at + wide - 1}: {name} {value}"
+        for name, wide, _, at, value in found
+        if name
+    )
+    return Drawing(
+        title=title or f"A descriptor, bit by bit: {bits:#018x}",
+        alt=f"A row of 64 bits, the highest on the left. {said}.",
+        caption=caption
+        or "A number is what stands in the field. Offsets and start are bytes divided by 16.",
+        legend=tuple((color, name) for name, _, color in FIELDS if name),
+        facts=values,
+        figure=_bits_drawn(found, bits, WIDTH, 64),
+        narrow=_bits_drawn(found, bits, 330.0, 32),
+        min_width=480,
+    )
+
+
+def _bits_drawn(found, bits: int, width: float, per_line: int):
+    cell, tall, deep = (width - 2) / per_line, 20.0, 62.0
+    canvas = Canvas(width, deep * (64 // per_line))
+    for _, wide, color, at, value in found:
+        places = [divmod(63 - bit, per_line) for bit in range(at + wide - 1, at - 1, -1)]
+        for bit, (line, column) in zip(range(at + wide - 1, at - 1, -1), places, strict=True):
+            x, y = 1 + column * cell, line * deep + 18
+            canvas.rect(x + 0.5, y, cell - 1, tall, fill=color or style.SOFT)
+            ink = style.text_on(color) if color else style.MUTED
+            canvas.text(x + cell / 2, y + tall / 2, bits >> bit & 1, size=9, ha="center", color=ink)
+        if color:
+            for end in (0, -1):
+                line, column = places[end]
+                place = (1 + (column + 0.5) * cell, line * deep + 10)
+                words = at + wide - 1 if end == 0 else at
+                canvas.text(*place, words, size=9, ha="center", color=style.MUTED)
+            (line, first), (below, last) = places[0], places[-1]
+            middle = (first + last + 1) / 2 if line == below else first + 1
+            canvas.text(1 + middle * cell, line * deep + 50, value, size=12, ha="center", bold=True)
     return canvas
 
 

@@ -66,6 +66,19 @@ _KINDS = {
         "starts a product, and ends before it:",
         "the product was not waited for",
     ),
+    "unstarted-block": (None, "reaches from another block into", "that block may not have begun"),
+    "unmade-barrier": ("initialises an mbarrier at", "uses it at", "nothing orders the two"),
+    "remade-barrier": (
+        "initialises an mbarrier at",
+        "initialises it again at",
+        "no mbarrier.inval in between",
+    ),
+    "overwritten-barrier": ("initialises an mbarrier at", "writes", "no mbarrier.inval in between"),
+    "unchecked-wait": (None, "tries to wait at", "nobody looks whether the phase is over"),
+    "surplus-arrival": (None, "arrives at", "its phase has all that it counts"),
+    "shared-barrier": ("comes to", "comes to", "nothing says who meets whom"),
+    "unfinished-store": ("starts a copy to", "touches", "the copy has not been waited for"),
+    "foreign-lanes": (None, "names", "they are warp 0's; another warp gets its own"),
 }
 # Where these are found is no byte of memory: (the place in a sentence, in a box).
 _NO_MEMORY = {
@@ -76,9 +89,11 @@ _NO_MEMORY = {
     "overwritten-fragment": ("a fragment of A in registers", "registers"),
     "missing-wgmma-fence": ("registers of a product", "registers"),
     "uncommitted-wgmma": ("sums in registers", "registers"),
+    "shared-barrier": ("a named barrier", "barrier"),
     **dict.fromkeys(
         ("unfinished-product", "unordered-columns", "uninitialised-column", "missing-tcgen05-fence",
-         "missing-tcgen05-wait", "two-writers", "early-dealloc", "leaked-columns", "uncommitted-product"),
+         "missing-tcgen05-wait", "two-writers", "early-dealloc", "leaked-columns", "uncommitted-product",
+         "foreign-lanes"),
         ("columns of tensor memory", "tensor memory"),
     ),
     "unfinished-tensor-load": ("registers of a load", "registers"),

@@ -12,10 +12,11 @@ __all__ = ["ladder_strip"]
 
 _NAMES = {"float32": "float32", "tf32": "TF32", "float16": "float16"}
 _NAMES |= {"bfloat16": "bfloat16", "float8_e4m3fn": "e4m3", "int8": "int8"}
+_NAMES |= {"mxfp8": "mxfp8", "nvfp4": "nvfp4"}
 
 
 def ladder_strip(
-    rungs: Mapping[str, float],
+    rungs: Mapping[str, float | None],
     here: Sequence[str],
     kinds: Mapping[str, str] | None = None,
     title: str | None = None,
@@ -23,8 +24,9 @@ def ladder_strip(
 ) -> Drawing:
     """All rungs as small bars in reading order, those of `here` in colour and by name.
 
-    rungs: {name: TFLOP/s}, drawn on a logarithmic scale. kinds: {name: "float32" | "tf32" | "float16"}, the
-    colour. `facts` holds {"here": {name: place from 1}, "of": rungs}. ValueError for a name that is no rung.
+    rungs: {name: TFLOP/s}, drawn on a logarithmic scale; None for a rung that nobody has timed, which has no bar.
+    kinds: {name: "float32" | "tf32" | "float16"}, the colour. `facts` holds {"here": {name: place from 1}, "of": rungs}.
+    ValueError for a name that is no rung.
     """
     names = list(rungs)
     unknown = [name for name in here if name not in rungs]
@@ -35,13 +37,21 @@ def ladder_strip(
         )
     kinds = dict(kinds or {})
     places = {name: names.index(name) + 1 for name in names if name in here}
-    said = _listed([f"{name} ({place})" for name, place in places.items()])
+    untimed = [name for name, value in rungs.items() if value is None]
+    said = _listed(
+        [
+            f"{name} ({place}{', not timed' if name in untimed else ''})"
+            for name, place in places.items()
+        ]
+    )
+    more = f" The dashed ones, {_listed(untimed)}, were not timed." if untimed else ""
     kind = {kinds.get(name, "float32") for name in places}
     return Drawing(
         title=title or f"Where we are: {said} of {len(names)} rungs",
-        alt=f"The ladder in miniature, {len(names)} bars in reading order. Marked: {said}.",
+        alt=f"The ladder in miniature, {len(names)} bars in reading order. Marked: {said}.{more}",
         caption=caption
-        or "Bars are the rungs in reading order; their heights are recorded speeds, logarithmic.",
+        or "Bars are the rungs in reading order; their heights are recorded speeds, logarithmic."
+        + (" A dashed line is a rung that nobody has timed here." if untimed else ""),
         legend=tuple((style.KIND[one], f"{_NAMES[one]} inputs") for one in _NAMES if one in kind),
         facts={"here": places, "of": len(names)},
         figure=_strip(rungs, places, kinds, WIDTH),
@@ -74,14 +84,21 @@ def _strip(rungs, places, kinds, width: float) -> Canvas:
         label[name] = (left, row)
     top = 17.0 * len(rows) + 4
     canvas = Canvas(width, top + tall + 3)
-    low, high = (math.log(f(rungs.values())) for f in (min, max))
+    known = [value for value in rungs.values() if value is not None]
+    low, high = (math.log(f(known)) for f in (min, max))
     for name, value in rungs.items():
-        share = (math.log(value) - low) / (high - low) if high > low else 1.0
+        share = (math.log(value) - low) / (high - low) if value and high > low else 1.0
         height = 6 + (tall - 6) * share
         marked = name in places
         color = style.KIND[kinds.get(name, "float32")] if marked else style.LINE
         x = centre[name]
-        canvas.rect(x - pitch * 0.36, top + tall - height, pitch * 0.72, height, fill=color, z=1)
+        if value is None:
+            height = 14.0
+            feet = ((x, top + tall), (x, top + tall - height))
+            canvas.line(*feet, color=color, lw=3 if marked else 2, dash=(1, 1))
+        else:
+            left, wide = x - pitch * 0.36, pitch * 0.72
+            canvas.rect(left, top + tall - height, wide, height, fill=color, z=1)
         if marked:
             left, row = label[name]
             y = 8 + 17 * (len(rows) - 1 - row)

@@ -35,6 +35,8 @@ KIND = {
     "bfloat16": PURPLE,
     "float8_e4m3fn": VERMILION,
     "int8": YELLOW,
+    "mxfp8": VERMILION,
+    "nvfp4": SKY,
     "load": SKY,
     "store": PURPLE,
     "compute": ORANGE,

@@ -31,12 +31,13 @@ def timeline(
     unit: str = "clocks",
     title: str | None = None,
     caption: str = "",
+    numbers: str = "stages",
 ) -> Drawing:
     """Bars over time, one row for each actor, in the order in which they first appear.
 
     events: each has "row" (the producer, the tensor core ...), "start" and "end", a "kind" (one of load, ldmatrix,
-    compute, store, wait, barrier) and, if it concerns one, a "stage": the number on the bar. Bars of a
-    row that overlap are drawn in lanes below each other. `facts` holds {row: share of the time
+    compute, store, wait, barrier) and, if it concerns one, a "stage": the number on the bar; `numbers` says what these
+    are. Bars of a row that overlap are drawn in lanes below each other. `facts` holds {row: share of the time
     that its bars other than "wait" cover}. ValueError
     names an event that lacks something or ends before it begins.
     """
@@ -62,7 +63,7 @@ def timeline(
     return Drawing(
         title=title or f"{last[:1].upper()}{last[1:]} works {busy[last]:.0%} of the time",
         alt=f"A timeline of {number(high - low)} {unit}. Share of {whole} at work: {said}.",
-        caption=" ".join(p for p in (caption, "Numbers on the bars are stages.") if p)
+        caption=" ".join(p for p in (caption, f"Numbers on the bars are {numbers}.") if p)
         if any("stage" in event for event in events)
         else caption,
         legend=tuple((COLORS[kind], NAMES.get(kind, kind)) for kind in kinds),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from figures import style
-from figures.drawing import Canvas, Drawing
+from figures.drawing import Canvas, Drawing, text_width
 from figures.measurements import plain, provenance
 
 __all__ = ["waterfall"]
@@ -73,11 +73,13 @@ def _drawn(steps, gains, unit: str, alone: bool, width: float, size: float):
     end = start
     for index, (name, value) in enumerate(steps.items()):
         y = index * pitch
-        canvas.text(left, y + 10, name, size=size, bold=not index)
         words = (
             f"{plain(value)} {unit}" if not index else f"{_signed(gains[name])} to {plain(value)}"
         )
-        canvas.text(right, y + 10, words, size=size, ha="right", color=style.MUTED)
+        wanted = text_width(f"{name}  {words}", size)
+        fits = size * min(1.0, (right - left) / wanted)
+        canvas.text(left, y + 10, name, size=fits, bold=not index)
+        canvas.text(right, y + 10, words, size=fits, ha="right", color=style.MUTED)
         canvas.rect(left, y + 20, right - left, 16, fill=style.SOFT, z=0)
         begin = 0.0 if not index else start if alone else end
         low, high = sorted((begin, value))

@@ -37,6 +37,13 @@ def configure(app: Sphinx, config: Config) -> None:
     if where := address.known():
         config.html_baseurl = where.site
         if where.on_github:
+            pages, paper = (
+                f"{where.repository}/releases/latest/download/{file}" for file in edition.files()
+            )
+            options["extra_footer"] += (
+                f'<p>To keep: <a href="{pages}">the pages as a zip</a> that needs no network, '
+                f'<a href="{paper}">the book as a PDF</a>.</p>'
+            )
             options |= {
                 "repository_url": where.repository,
                 "repository_branch": address.BRANCH,
@@ -68,6 +75,51 @@ def launch(app: Sphinx, pagename, templatename, context: dict, doctree) -> None:
             "buttons": buttons,
             "label": "launch-buttons",
         }
+    )
+
+
+def editable(app: Sphinx, pagename, templatename, context: dict, doctree) -> None:
+    """*Suggest edit* of a notebook opens it as a notebook, in GitHub's own editor, not as the text of its file."""
+    where = address.known()
+    if where is None or not where.on_github:
+        return
+
+    def mend(buttons: list[dict]) -> None:
+        for button in buttons:
+            mend(button.get("buttons", []))
+            url = button.get("url") or ""
+            if "/edit/" in url and url.endswith(".ipynb"):
+                button["url"] = url.replace(address.GITHUB, address.EDITOR).replace(
+                    "/edit/", "/blob/"
+                )
+
+    mend(context.get("header_buttons", []))
+
+
+CITE = """\
+<details class="gl-cite"><summary>Cite this page</summary>
+<div class="highlight"><pre>@misc{{gemm-ladder-{key},
+  title  = {{{title}}},
+  author = {{{{The authors of The GEMM Ladder}}}},
+  note   = {{In: The GEMM Ladder, version {version}}},
+  year   = {{{year}}},{url}
+}}</pre></div></details>
+"""
+
+
+def cite(app: Sphinx, pagename, templatename, context: dict, doctree) -> None:
+    """At the end of each page, how to cite it."""
+    if doctree is None or "body" not in context:
+        return
+    where, date = address.known(), edition.date()
+    site = where.site if where else ""
+    title = html.escape(doctree.next_node(nodes.title).astext())
+    context["body"] += CITE.format(
+        key=Path(pagename).name.replace("_", "-"),
+        title=title,
+        version=edition.version(),
+        year=date[:4],
+        url=f"\n  url    = {{{urljoin(site, pagename)}.html}}," if site else "",
     )
 
 
@@ -173,6 +225,8 @@ def setup(app: Sphinx) -> dict:
     app.add_js_file("reach.js", loading_method="defer")
     app.connect("config-inited", configure)
     app.connect("html-page-context", launch, priority=502)  # after the theme's own buttons
+    app.connect("html-page-context", editable, priority=503)
+    app.connect("html-page-context", cite, priority=901)
     app.connect("html-page-context", describe)
     app.connect("html-page-context", mend)
     app.connect("build-finished", finish)

@@ -1,4 +1,4 @@
-// Shows what a glossary term, or a table's column, means: on hover and on keyboard focus; Escape closes.
+// Shows what a glossary term, or a table's column, means: on hover, on a tap and on keyboard focus; Escape closes.
 // A term's definition comes from window.gemmTerms (book/_sphinx/terms.py), a column's from the list below its table.
 (() => {
   const tip = document.createElement("div");
@@ -34,6 +34,16 @@
     target.removeAttribute("title");
     for (const event of ["mouseenter", "focus"]) target.addEventListener(event, () => show(target, name, words));
     for (const event of ["mouseleave", "blur"]) target.addEventListener(event, leave);
+    // A finger has no hover: its first tap shows the meaning, a second one follows the link.
+    let second = true;
+    target.addEventListener("pointerdown", (event) => {
+      second = event.pointerType !== "touch" || shown === target;
+    });
+    target.addEventListener("click", (event) => {
+      if (second) return;
+      event.preventDefault();
+      show(target, name, target.href ? `${words} (Tap again for the glossary.)` : words);
+    });
   };
 
   const start = () => {

@@ -30,8 +30,11 @@ def predicted(layout: Callable[..., int], threads: int, *value: int, bytes: int 
     return np.array([layout(thread, *value) for thread in range(threads)]) * bytes
 
 
-def compare(name: str, says: np.ndarray, trace: np.ndarray) -> None:
-    """Prints whether a layout's addresses are those of the trace, or the first thread for which not."""
+def compare(name: str, says: np.ndarray, trace: np.ndarray, what: str = "threads") -> None:
+    """Prints whether a layout's addresses are those of the trace, or the first thread for which not.
+
+    what: one address belongs to, where several instructions are compared at once.
+    """
     if says.shape != trace.shape:
         print(f"{name}: {len(says)} threads predicted, {len(trace)} seen")
         return
@@ -43,4 +46,4 @@ def compare(name: str, says: np.ndarray, trace: np.ndarray) -> None:
             f"predicted byte {says[thread]:,}, seen {trace[thread]:,}"
         )
     else:
-        print(f"{name}: {len(says)} threads, every address as predicted")
+        print(f"{name}: {len(says)} {what}, every address as predicted")

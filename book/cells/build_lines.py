@@ -7,13 +7,12 @@ from kernels.build import WORD
 from kernels.rung import Rung
 from kernels.rungs import RUNGS
 
-HOPPER = "90a"
-DEFAULT = "80"
+TARGETS = ("80", "90a", "100a")  # the oldest that a rung runs on
 
 
 def line(rung: Rung, arch: str | None = None) -> str:
     """The line, from the repository's folder, with the row's macros at their defaults; those that the source names."""
-    target = rung.target(arch or (HOPPER if not rung.runs_on(DEFAULT) else DEFAULT))
+    target = rung.target(arch or next(target for target in TARGETS if rung.runs_on(target)))
     text = rung.path.read_text(encoding="utf-8")
     words = set(WORD.findall(text))
     macros = rung.resolve({}, target)

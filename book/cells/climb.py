@@ -7,44 +7,14 @@ from collections.abc import Mapping
 import figures
 import kernels
 import measure
-from book.cells import columns, intensity, limits
+from book.cells import columns
 from measure import machine
-from measure.provenance import load
+from measure.model.prediction import predict
+from measure.model.store import counted
+from measure.provenance import label, load
+from measure.results import recorded
 
-# Each rung and the one that it is compared with: the same number formats, and the rung that its chapter changes.
-BEFORE = {
-    "naive": "uncoalesced",
-    "tiled": "naive",
-    "coarsened_1d": "tiled",
-    "coarsened_2d": "coarsened_1d",
-    "vectorized": "coarsened_2d",
-    "warp_tiled": "vectorized",
-    "async_copy": "warp_tiled",
-    "async_pipeline": "async_copy",
-    "warp_specialized": "async_pipeline",
-    "wmma_shared": "wmma",
-    "wmma_async": "wmma_shared",
-    "mma_atoms": "wmma",
-    "mma_sync": "mma_atoms",
-    "mma_tiled": "mma_sync",
-    "mma_padded": "mma_tiled",
-    "mma_swizzled": "mma_padded",
-    "mma_multistage": "mma_swizzled",
-    "tma_mma": "mma_multistage",
-    "wgmma": "tma_mma",
-    "wgmma_pipelined": "wgmma",
-    "wgmma_persistent": "wgmma_pipelined",
-    "wgmma_cluster": "wgmma_persistent",
-    "wgmma_split": "wgmma_persistent",
-}
-# The rungs that were the fastest so far when they came, whatever their number format.
-PATH = (
-    *("uncoalesced", "naive", "tiled", "coarsened_1d", "coarsened_2d", "vectorized", "warp_tiled"),
-    *("wmma", "wmma_shared", "wmma_async", "mma_swizzled", "mma_multistage"),
-    *("tma_mma", "wgmma_pipelined", "wgmma_persistent", "wgmma_fp8"),
-)
 TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3"}
-CURVES = ("float32", "tf32", "float16")  # inputs that the data sheets give a limit for
 
 
 def rows(size: int = 4096) -> dict[str, Mapping]:
@@ -58,12 +28,12 @@ def rows(size: int = 4096) -> dict[str, Mapping]:
 
 
 def gains(size: int = 4096) -> dict[str, float]:
-    """{rung: its speed over that of `BEFORE`}, where both were recorded."""
+    """{rung: its speed over that of the rung that it changes (`Rung.before`)}, where both were recorded."""
     found = rows(size)
     return {
         name: found[before]["ms_median"] / found[name]["ms_median"]
-        for name, before in BEFORE.items()
-        if name in found and before in found
+        for name in found
+        if (before := kernels.find(name).before) in found
     }
 
 
@@ -76,7 +46,7 @@ def table(size: int = 4096) -> None:
     step, lines = gains(size), []
     for name, row in rows(size).items():
         types = f"{TYPES.get(row['inputs'], row['inputs'])} to {TYPES.get(row['output'], row['output'])}"
-        times = f"{step[name]:.2f} x {BEFORE[name]}" if name in step else ""
+        times = f"{step[name]:.2f} x {kernels.find(name).before}" if name in step else ""
         best = row.get("cublas_best_ms") or row.get("cublas_ms")
         lines.append(
             [
@@ -106,68 +76,15 @@ def bars(size: int = 4096):
     """The gains as bars."""
     found, recording = gains(size), measure.recorded()
     most = max(found, key=found.get)
+    before = kernels.find(most).before
     return figures.bars(
-        {f"{name} over {BEFORE[name]}": gain for name, gain in found.items()},
+        {f"{name} over {kernels.find(name).before}": gain for name, gain in found.items()},
         unit="times",
-        title=f"The largest step is {most}: {found[most]:.1f} times the speed of {BEFORE[most]}",
+        title=f"The largest step is {most}: {found[most]:.1f} times the speed of {before}",
         caption=f"{size} x {size} x {size}. Below 1, the rung is slower than the one that it changes.",
-        highlight=[f"{most} over {BEFORE[most]}"],
+        highlight=[f"{most} over {before}"],
         machine=recording.gpu,
         recorded=recording.recorded[:10],
-    )
-
-
-def waterfall(size: int = 4096):
-    """What each record added, in TFLOP/s. Rungs that were not recorded, or slower than the record, are left out."""
-    recording, found, best = measure.recorded(), rows(size), {}
-    for name in PATH:
-        if name in found and found[name]["tflops"] > max(best.values(), default=0):
-            best[name] = found[name]["tflops"]
-    return figures.waterfall(
-        best,
-        caption=f"{size} x {size} x {size}. Only rungs that were faster than all before them.",
-        machine=recording.gpu,
-        recorded=recording.recorded[:10],
-    )
-
-
-def ladders(sizes=(1024, 2048, 4096, 8192)):
-    """The recorded ladder at several sizes, to flip through."""
-    recording, pages = measure.recorded(), {}
-    for size in sizes:
-        found = list(rows(size).values())
-        kinds = {row["inputs"] for row in found} & set(CURVES)
-        best = max(found, key=lambda row: row["tflops"])
-        pages[size] = figures.ladder(
-            found,
-            limits={kind: recording.peak.tflops(kind) for kind in kinds},
-            machine=recording.gpu,
-            recorded=recording.recorded[:10],
-            title=f"At {size}, {best['rung']} reaches {best['tflops']:.0f} TFLOP/s",
-        )
-    return figures.Choice(pages, "size", "The ladder at four sizes", start=min(2, len(pages) - 1))
-
-
-def full(*names: str) -> None:
-    """`limits.show` of those rungs that Nsight Compute has watched."""
-    watched = {row["rung"] for row in limits.stored()["rows"]}
-    limits.show(*(name for name in names if name in watched))
-
-
-def moved(*names: str) -> None:
-    """Shows operations per byte at the three places of `intensity`."""
-    lines = [
-        [name, *(f"{intensity.moved(name, place):.1f}" for place in intensity.PLACES)]
-        for name in names
-    ]
-    columns.show(
-        {
-            "operations per byte": "of a product of 4096 x 4096 x 4096",
-            "asked": "of the bytes that the multiprocessors ask for: loads and stores, counted on the emulator",
-            "from L2": "of the bytes that L2 gave them, counted by Nsight Compute",
-            "from memory": "of the bytes that came from device memory, counted by Nsight Compute",
-        },
-        lines,
     )
 
 
@@ -259,12 +176,6 @@ def long_runs(*names: str, size: int = 4096) -> None:
     )
 
 
-def beside():
-    """What else was timed in one run with a rung: cuBLAS, PyTorch, and whatever the file holds."""
-    stored = load("torch")
-    return _fastest(stored["tflops"], stored["size"], stored["label"])
-
-
 def triton(*sizes: int):
     """The same of two kernels that Triton compiled, at several sizes to flip through."""
     stored = load("triton")
@@ -288,3 +199,50 @@ def _fastest(tflops: Mapping[str, float], size: int, label: str):
         caption=f"{size} x {size} x {size}, float16 in and out; {label}.",
         highlight=[best],
     )
+
+
+def chain(sizes=(4096, 8192)) -> None:
+    """Shows Hopper's dense rungs in single steps, each timed in turn with the others: what each step brought."""
+    stored = load("variants")
+    steps = [row for row in stored["rows"] if "chain" in row]
+    at = {n: sorted((r for r in steps if r["m"] == n), key=lambda r: r["chain"]) for n in sizes}
+    if not all(at.values()):
+        print("The single steps have not been recorded yet.")
+        return
+    lines = []
+    for each in zip(*at.values(), strict=True):
+        cells = [each[0]["name"], each[0]["rung"]]
+        for n, row in zip(sizes, each, strict=True):
+            before = next((one for one in at[n] if one["chain"] == row["chain"] - 1), None)
+            cells += [f"{row['tflops']:.0f}", before and _step(before, row)]
+            cells += [f"{row['clock_ghz']:.2f}", f"{_predicted(row) / row['ms'] - 1:+.0%}"]
+        lines.append(cells)
+    heads = {}
+    for n, blank in zip(sizes, ("", " "), strict=True):
+        heads |= {
+            f"{n}": f"TFLOP/s at {n} x {n} x {n}, float16 in and out",
+            f"over{blank}": "times the speed of the line above; in brackets where the samples of the two overlap",
+            f"GHz{blank}": "clock while it ran",
+            f"predicted{blank}": "the model's time at this clock against the measured one",
+        }
+    columns.show(
+        {
+            "step": "what this line has and the one above it has not",
+            "rung": "whose source, at macros of this step",
+            **heads,
+        },
+        lines,
+        title="What each step brought",
+        caption=f"All lines were timed in turn. {columns.sentence(label(stored))}",
+    )
+
+
+def _predicted(row: Mapping) -> float:
+    counts = counted(row["rung"], row["config"])
+    return predict(counts, (row["m"], row["n"], row["k"]), recorded().name, row["clock_ghz"]).ms
+
+
+def _step(before: Mapping, row: Mapping) -> str:
+    ratio = f"{before['ms'] / row['ms']:.2f}"
+    apart = row["slowest_ms"] < before["fastest_ms"] or before["slowest_ms"] < row["fastest_ms"]
+    return ratio if apart else f"({ratio})"

@@ -28,7 +28,8 @@ MEANINGS = {
     "sectors": "32-byte pieces of global memory that the requests touched; a piece that is fetched in two goes counts twice",
     "sectors per request": "sectors divided by requests; 32 neighbouring floats need 4",
     "wavefronts": "passes through shared memory that the requests took",
-    "wavefronts per request": "wavefronts divided by requests; without bank conflicts, 1 for 4 bytes per lane and 4 for 16",
+    "wavefronts per request": "wavefronts divided by requests; without bank conflicts, 1 for 4 bytes per lane and 4 for "
+    "16, or 2 where neighbouring lanes want the same bytes",
     "right": "whether the result is right",
     "operations per byte": "floating-point operations per byte loaded from global memory, counted",
     "at 8 bytes per number": "the same if a number had 8 bytes, as the post's formula says",

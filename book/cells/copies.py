@@ -1,37 +1,10 @@
-"""Tables of the chapters on asynchronous copies: what a transposed A costs, equal tiles, the sanitizers, barriers."""
+"""What a transposed A costs `async_copy`: equal tiles side by side."""
 
 from book.cells import columns, tuned
 from measure.provenance import load
 from measure.results import recorded
-from measure.sanitize import recorded_findings
 
 SIZE = 4096
-
-
-def show_transposes(*rungs: str, size: int = SIZE) -> None:
-    """Shows ms without and with the transposed copy that the launcher makes of A, as far as recorded."""
-    rows = []
-    for rung in rungs:
-        found = recorded().select(rung, size)[0]
-        with_it = found.get("ms_with_transpose")
-        inside = rung == "warp_tiled"
-        rows.append(
-            [
-                rung,
-                f"{found['ms_median']:.3f}",
-                "in the kernel" if inside else f"{with_it:.3f}" if with_it else "not recorded",
-            ]
-        )
-    columns.show(
-        {
-            "": "",
-            "ms": "the median time of a launch, as the bars show it",
-            "with the transpose": "the same and a kernel before it that transposes A; warp_tiled does it by itself",
-        },
-        rows,
-        title="Milliseconds without and with the transposition of A",
-        caption=f"At {size} x {size} x {size}; {recorded().label}.",
-    )
 
 
 def show_equal_tiles() -> None:
@@ -66,31 +39,3 @@ def _one_gpu() -> bool:
 
 def _tiles(macros) -> list[str]:
     return [f"{macros['BM']}x{macros['BN']}x{macros['BK']}", f"{macros['TM']} x {macros['TN']}"]
-
-
-def show_sanitizers(prefix: str) -> None:
-    """Shows, for the mistakes made on purpose in this rung, what a GPU's tool and the emulator say."""
-    label, findings = recorded_findings()
-    rows = []
-    for found in findings:
-        if found.kernel.startswith(prefix) and found.gpu_errors:
-            said = found.emulator_says.split(" in block")[0].split("; ")[-1]
-            rows.append(
-                [
-                    found.kernel.removeprefix(prefix).strip(" ,"),
-                    found.tool,
-                    found.gpu_says.split(" at ")[0],
-                    said,
-                ]
-            )
-    columns.show(
-        {
-            "mistake": "what was changed in the kernel",
-            "tool": "which of the tools of compute-sanitizer was run",
-            "GPU": "the first line of what it reported",
-            "emulator": "what the emulator reported: the kind of hazard, or its error",
-        },
-        rows,
-        title="The emulator and NVIDIA's tool name the same mistakes",
-        caption=columns.sentence(label),
-    )

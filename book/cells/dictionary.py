@@ -214,6 +214,32 @@ def tilus():
     )
 
 
+def blackwell():
+    """The words of Blackwell's tensor cores, in PTX, CuTe, Tilus and our headers."""
+    return figures.table(
+        {
+            "PTX": "the instruction, or the number that it takes",
+            "CuTe": "C++, in CUTLASS's `include/cute` and `include/cutlass/arch`",
+            "Tilus": "methods of `self.tcgen05`, where its documentation has one",
+            "in our kernels": "functions of `blackwell.cuh`",
+        },
+        [
+            ["`tcgen05.alloc`, `dealloc`", "`TMEM::Allocator1Sm`", "`alloc`, `dealloc`", "`tensor_alloc`, `tensor_free`"],
+            ["matrix descriptor", "`UMMA::SmemDescriptor`", "inferred", "`tensor_descriptor`"],
+            ["instruction descriptor", "`UMMA::InstrDescriptor`", "inferred", "`tensor_instruction`"],
+            ["`tcgen05.mma`", "`SM100_MMA_F16BF16_SS`", "`mma`", "`tensor_multiply`"],
+            ["`tcgen05.mma`, `cta_group::2`", "`SM100_MMA_F16BF16_2x1SM_SS`", "`mma`", "`tensor_multiply<true>`"],
+            ["`tcgen05.mma`, block scales", "`SM100_MMA_MXF8F6F4_SS`, `SM100_MMA_MXF4NVF4_SS`", "-", "`tensor_multiply_scaled`"],
+            ["`tcgen05.cp.32x128b.warpx4`", "`SM100_UTCCP_4x32dp128bit_1cta`", "`copy`", "`tensor_copy_scales`"],
+            ["`tcgen05.commit`", "`umma_arrive`", "`commit`", "`tensor_commit`"],
+            ["`tcgen05.ld.16x256b.x2`, `wait::ld`", "`SM100_TMEM_LOAD_16dp256b2x`, `fence_view_async_tmem_load`",
+             "`load`, `wait_load`", "`tensor_load_atoms`"],
+            ["`clusterlaunchcontrol`", "`PersistentTileSchedulerSm100`", "-", "`next_tile`"],
+        ],
+        title="Blackwell's tensor cores in four languages",
+    )  # fmt: skip
+
+
 def matmul_v3():
     """Tilus's third tutorial kernel, line by line."""
     return figures.table(
@@ -284,32 +310,6 @@ def matmul_v3():
             ],
         ],
         title="A whole kernel in fifteen lines, and one tile at a time",
-    )
-
-
-def side_by_side():
-    """Tilus's third kernel beside our rung 20."""
-    return figures.table(
-        {"": "", "matmul_v3": "Tilus's third tutorial kernel", "mma_multistage": "our rung 20"},
-        [
-            [
-                "tiles of a block",
-                "128 x 128, 128 x 64 or 64 x 128, 16 or 32 deep",
-                "up to 256 x 256, 32 or 64 deep",
-            ],
-            ["stages of shared memory", "1", "2 to 6"],
-            [
-                "fragments in registers",
-                "loaded, then used",
-                "two sets, the next is loaded while one is used",
-            ],
-            ["blocks", "one per tile of C", "as many as fit, each computes several tiles"],
-            ["order of the tiles", "down the columns of tiles", "in groups, for the L2 cache"],
-            ["settings that are searched", "12", "all that the rung's `space` allows"],
-            ["edges", "guarded by the language", "guarded by hand"],
-            ["lines", "a few dozen, of Python", "a few hundred, of CUDA"],
-        ],
-        title="What the longer kernel does in addition",
     )
 
 

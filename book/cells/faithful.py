@@ -7,8 +7,10 @@ import measure
 from book.cells import columns
 from book.cells.grids import grid
 from emulator.numbers import fragments
-from measure import emulator_speed, ncu
+from kernels.mistakes import seeded
+from measure import emulator_speed, mistakes_table, ncu
 from measure.compare import recorded_comparison
+from measure.provenance import label
 from measure.results import FOLDER
 from measure.sanitize import TOOLS, recorded_findings
 
@@ -148,19 +150,32 @@ def rungs_found_clean() -> None:
     )
 
 
-def mistakes_found() -> None:
-    """Shows what each of them said of rungs that were made wrong on purpose."""
-    _, findings = recorded_findings()
-    for found in findings:
-        if " " not in found.kernel:
-            continue
-        print(found.kernel)
-        for who, words in (
-            (found.tool, found.gpu_says),
-            ("emulator", found.emulator_says),
-        ):
-            said = words or "nothing"
-            print(textwrap.indent(textwrap.fill(f"{who}: {said}", 84), "    "))
+def seeded_mistakes() -> None:
+    """Shows what each judge caught of the seeded mistakes, and what the emulator does not see, with the reason."""
+    stored = mistakes_table.recording_of_gpu()
+    scores = mistakes_table.scores(stored)
+    columns.show(
+        {
+            "judge": "who judges; at first: by the words that were foreseen as naming a mistake",
+            "mistakes": "mistakes that it judged",
+            "caught": "of these, it found something wrong",
+            "named": "and what it said is about a mistake of that kind",
+            "with line": "and it told a line of the kernel",
+            "right rows": "right changes that look like mistakes; on the GPU the unchanged rungs, too",
+            "false alarms": "of these, it found something wrong",
+            "no verdict": "runs of a tool that hung or ended in a fault, and told nothing",
+            "s each": "median time of a row: of processor, on the GPU of a process with its start",
+        },
+        [mistakes_table.cells(score) for score in scores],
+        caption=columns.sentence(
+            f"{label(stored)}, compute-sanitizer {stored['machine']['compute_sanitizer']}"
+            if stored
+            else "not yet run on a GPU"
+        ),
+    )
+    reasons = {row.key: row.reason for row in seeded()}
+    for key in next(score for score in scores if score.name == "emulator").missed:
+        print(textwrap.fill(f"not seen by the emulator: {key}. Reason: {reasons[key]}.", 84))
 
 
 def empty_copies(*rungs: str) -> None:

@@ -8,15 +8,7 @@ from functools import cache
 
 import figures
 from book.cells import columns
-from measure.limits import WAITS, recorded_limits
-
-COLUMNS = {
-    "issue slots": "issue slots used, %",
-    "FMA pipe": "FMA pipe, %",
-    "tensor pipe": "tensor pipe, %",
-    "shared memory": "shared-memory pipe, %",
-    "L2": "L2, %",
-}
+from measure.limits import BUSY, WAITS, recorded_limits
 
 
 @cache
@@ -43,10 +35,10 @@ def show(*rungs: str, title: str = "") -> None:
     rows = []
     for rung in rungs:
         found = row(rung)
-        busy = [f"{found[metric]:.0f}%" for metric in COLUMNS.values()]
+        busy = [f"{found[metric]:.0f}%" for metric in BUSY.values()]
         rows.append([rung, *busy, f"{clock_ghz(rung):.2f}"])
     columns.show(
-        dict.fromkeys(("", *COLUMNS, "GHz"), ""),
+        dict.fromkeys(("", *BUSY, "GHz"), ""),
         rows,
         title=title,
         caption=f"Per cent of what each part of the machine can do; {stored()['label']}.",

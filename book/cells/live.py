@@ -20,6 +20,7 @@ from book.cells.panel import Panel, counts_table
 from book.cells.subjects import subject
 
 MOST_SETTINGS = 24
+MOST_SIZE = 1024  # of M, N and K in a rendered page, where the emulator runs in the browser
 # Keys belong to what has the focus: JupyterLab would take `d d` on a slider as an order to delete the cell. It asks the focused
 # element itself, before any around it, so that one is marked, ahead of JupyterLab's own listener.
 KEYS = """<script>(() => {
@@ -94,14 +95,35 @@ class Live:
         )  # fmt: skip
 
     def _ipython_display_(self) -> None:
+        from IPython import display as shows
         from IPython.display import HTML, display
 
         if not wanted():
             display(self.figure)
+            if hasattr(shows, "form"):  # a rendered page whose Python runs: `book.page_cells`
+                self._ask(shows.form)
             return
         if "google.colab" not in sys.modules:
             display(HTML(KEYS))
         display(Panel(self).box)
+
+    def _ask(self, form) -> None:
+        """Free sizes, at every setting whose build the book ships."""
+
+        def count(values):
+            from IPython.display import display
+
+            shape = tuple(values.pop(name) for name in "MNK")
+            done = run(self.subject, self.base | values, shape)
+            said = f"{self.subject.name} at M, N, K = {', '.join(map(str, shape))}: {done.verdict}"
+            if done.problem:
+                print(said)
+            else:
+                display(counts_table(done, said))
+
+        fields = {**self.choices, **dict.fromkeys("MNK", range(1, MOST_SIZE + 1))}
+        start = {**self.base, **dict(zip("MNK", self.shape, strict=True))}
+        form(fields, start, count, "The same kernel at sizes of your own:")
 
 
 def kernel(

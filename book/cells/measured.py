@@ -1,7 +1,7 @@
 """What an H100 counted for single accesses, beside what the emulator's rules say.
 
 One warp executes one instruction with known lane addresses, and Nsight Compute counts wavefronts. The
-data and their provenance are in `tests/data/`.
+data and their provenance are in `results/accesses/`.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from book.cells import columns
 from figures import Access
 
-DATA = Path(__file__).resolve().parents[2] / "tests" / "data" / "h100_single_accesses.json"
+DATA = Path(__file__).resolve().parents[2] / "results" / "accesses" / "h100_single_accesses.json"
 ELEMENT_BYTES = {"b16": 2, "b32": 4}
 KINDS = {"ld": "load", "st": "store"}
 
@@ -70,21 +70,6 @@ def show(patterns: Sequence[str], *instructions: str) -> None:
         found = [find(name, pattern) for name in instructions]
         rows.append([pattern, *(n for row in found for n in (row.predicted, row.wavefronts))])
     columns.show(heads, rows, caption=f"Measured on {machine()}.")
-
-
-def agreement() -> None:
-    """Shows for each kind of instruction how many patterns were measured, and how many the rules get right."""
-    lines = []
-    for name in dict.fromkeys(row.instruction for row in accesses()):
-        rows = [row for row in accesses() if row.instruction == name]
-        right = sum(row.predicted == row.wavefronts for row in rows)
-        lines.append([f"`{name}`", len(rows), right])
-    heads = {
-        "": "",
-        "patterns": "sets of 32 lane addresses that were measured",
-        "rule is right": "patterns for which the rule says what the GPU counted",
-    }
-    columns.show(heads, lines)
 
 
 def _read(row: dict) -> Measured:

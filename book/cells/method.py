@@ -192,6 +192,7 @@ WHAT = {
     "compilers": "the same rungs compiled by two compilers",
     "cute": "the same kernel written in CuTe's Python",
     "tilus": "a kernel written in Tilus",
+    "mistakes": "seeded mistakes, and who finds them",
     "linear": "a fused layer beside PyTorch's",
     "variants": "settings that a page argues about",
     "hopper-trials": "what was tried while Hopper's rungs were written",

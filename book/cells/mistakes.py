@@ -6,7 +6,9 @@ from collections.abc import Mapping
 import numpy as np
 
 import emulator
+import kernels
 from book.cells import variants
+from kernels import blocks
 from kernels.gemm import gemm
 
 WIDTH = 84
@@ -19,20 +21,25 @@ def tell(
     macros: Mapping[str, int] | None = None,
     most: int = 2,
 ) -> list[str]:
-    """Runs a changed rung for sm_90a on the emulator; prints whether the result is right, and what was found.
+    """Runs a changed rung of Hopper's or Blackwell's on the emulator; prints whether it is right, and what was found.
 
     size: M, N, K. most: how many hazards are printed. Returns the kinds of all, "deadlock" and "error" among them.
     """
     M, N, K = size
     rng = np.random.default_rng(M + N + K)
-    A = rng.standard_normal((M, K)).astype(np.float16)
-    B = rng.standard_normal((K, N)).astype(np.float16)
-    built = variants.build(rung, "changed", *changes, arch="90a", macros=macros)
+    inputs = kernels.find(rung).inputs
+    dtype = np.float32 if inputs in blocks.FORMATS else np.float16
+    A = rng.standard_normal((M, K)).astype(dtype)
+    B = rng.standard_normal((K, N)).astype(dtype)
+    arch = "100a" if kernels.find(rung).min_arch == 100 else "90a"
+    built = variants.build(rung, "changed", *changes, arch=arch, macros=macros)
     lines = variants.source(rung, *changes).splitlines()
     try:
         run = gemm(rung, A, B, macros=macros or {}, built=built, machine="emulator")
     except emulator.ExecutionError as error:
         return _stopped(error, lines, most)
+    if inputs in blocks.FORMATS:  # what the numbers were rounded to
+        A, B = blocks.numbers_of(A, inputs), blocks.numbers_of(B.T, inputs).T
     right = np.allclose(run.C.astype(float), A.astype(float) @ B.astype(float), rtol=0, atol=0.1)
     print(f"The result is {'right' if right else 'wrong'}.")
     kinds = _hazards(run.trace.hazards, lines, most)

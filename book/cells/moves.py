@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from book.cells import columns
 
 PURPOSES = {
-    "copies into shared memory": ("cp.async.cg", "cp.async.ca", "cp.async.bulk.tensor.2d.shared"),
+    "copies into shared memory": ("cp.async.cg", "cp.async.ca", "cp.async.bulk.tensor.2d.shared",
+                                  "cp.async.bulk.tensor.2d.cta_group", "cp.async.bulk.shared"),
     "fragments (ldmatrix)": ("ldmatrix",),
     "products (mma, wgmma)": ("mma.sync", "wgmma.mma_async"),
-    "barriers, fences, waits": ("mbarrier", "bar.", "barrier", "fence", "wgmma.", "cp.async", "membar"),
+    "products (tcgen05.mma)": ("tcgen05.mma",),
+    "loads of sums from tensor memory": ("tcgen05.ld",),
+    "barriers, fences, waits": ("tcgen05.", "mbarrier", "bar.", "barrier", "fence", "wgmma.", "cp.async", "membar"),
     "stores of C": ("st.", "stmatrix", "cp.async.bulk.tensor.2d.global"),
 }  # fmt: skip
 OTHERS = "everything else"

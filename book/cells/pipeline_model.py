@@ -5,12 +5,9 @@ tile that is multiplied now, so a copy has the time of s - 1 tiles. (A producer 
 released has another model, `figures.schedule`.)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import figures
-from book.cells import columns, tuned
-from measure.provenance import label, load
-from measure.results import recorded
 
 
 def events(stages: int, load: float, compute: float, tiles: int) -> list[dict]:
@@ -54,48 +51,3 @@ def choice(counts: Sequence[int], load: float, compute: float, title: str):
     """`picture` for several numbers of stages, to flip through."""
     pages = {count: picture(count, load, compute) for count in counts}
     return figures.Choice(pages, name="stages", title=title, slider=False)
-
-
-def show_sizes(rungs: Sequence[str], sizes: Sequence[int] = (1024, 2048, 4096, 8192)) -> None:
-    """Shows TFLOP/s and blocks of each rung at each size, as recorded."""
-    recording, rows = recorded(), []
-    for size in sizes:
-        found = [recording.select(rung, size)[0] for rung in rungs]
-        rows.append(
-            [size, *(f"{row['tflops']:.1f} ({_blocks(row['config'], size)})" for row in found)]
-        )
-    heads = dict.fromkeys(rungs, "TFLOP/s, and in brackets the number of blocks")
-    columns.show(
-        {"M, N, K": "all three are equal", **heads},
-        rows,
-        "TFLOP/s at four sizes",
-        columns.sentence(recording.label),
-    )
-
-
-def _blocks(config: Mapping[str, int], size: int) -> int:
-    return -(-size // config["BM"]) * -(-size // config["BN"])
-
-
-def show_thread_tiles(rungs: Sequence[str] = ("warp_tiled", "async_pipeline")) -> None:
-    """Shows the best of the settings tried with blocks of 128 x 128, for two thread tiles; "-" where none was."""
-    rows = []
-    for height in (16, 8):
-        cells = []
-        for rung in rungs:
-            try:
-                found = tuned.at(rung, BM=128, BN=128, TM=height, TN=8)
-                cells += [found["registers"], f"{found['tflops']:.1f}"]
-            except (KeyError, FileNotFoundError):
-                cells += ["-", "-"]
-        rows.append([f"{height} x 8", *cells])
-    heads = {}
-    for rung in rungs:
-        heads[f"{rung}: registers"] = columns.MEANINGS["registers"]
-        heads[f"{rung}: TFLOP/s"] = "the fastest of the settings tried, at 4096 x 4096 x 4096"
-    columns.show(
-        {"outputs per thread": "TM x TN", **heads},
-        rows,
-        "Both kernels at equal block and thread tiles",
-        columns.sentence(label(load("tune"))),
-    )

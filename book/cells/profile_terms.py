@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import figures
 from book.cells import columns, limits
+from kernels.rungs import find
 from measure.limits import METRICS, STALLS
 
 # What the tables of chapters call it: (key in `measure.limits`, what it counts, what 100% would be).
@@ -46,88 +47,35 @@ OTHER = {
     "cycles": ("cycles", "clocks of the SMs from beginning to end"),
     "milliseconds": ("milliseconds", "time from beginning to end, under the profiler"),
 }
-# Nsight Compute's name of the stall: (what a warp waits for, where it is normal or what helps).
-REASONS = {
-    "selected": ("issuing", "nothing: it starts an instruction", "always 1, by definition"),
-    "not_selected": (
-        "not selected",
-        "its turn: it is ready, but the scheduler starts another warp's instruction",
-        "several warps are ready in the same clock: a good sign if few issue slots are empty",
-    ),
-    "wait": (
-        "wait",
-        "a fixed number of clocks that the instruction before needs",
-        "part of computing; more independent instructions or warps hide it",
-    ),
-    "math_pipe_throttle": (
-        "math pipe throttle",
-        "the pipe that would compute the instruction is occupied",
-        "where arithmetic is the limit",
-    ),
-    "short_scoreboard": (
-        "short scoreboard",
-        "data from shared memory",
-        "load fragments earlier; remove bank conflicts",
-    ),
-    "long_scoreboard": (
-        "long scoreboard",
-        "data from L1, L2 or device memory",
-        "more bytes under way: pipelines, more warps",
-    ),
-    "mio_throttle": (
-        "MIO throttle",
-        "room in the queue of instructions for shared memory",
-        "fewer or wider accesses; spread them out",
-    ),
-    "lg_throttle": (
-        "LG throttle",
-        "room in the queue of instructions for global memory",
-        "fewer or wider accesses; coalescing",
-    ),
-    "barrier": (
-        "barrier",
-        "other warps at `__syncthreads()`",
-        "fewer barriers; blocks that do not wait together",
-    ),
-    "dispatch_stall": (
-        "dispatch stall",
-        "the dispatch unit, which holds the instruction back",
-        "conflicts of registers, among others",
-    ),
-    "no_instruction": (
-        "no instruction",
-        "the instruction itself, which has to be fetched",
-        "very long unrolled loops; the beginning of a kernel",
-    ),
-}
 
 
 def busy() -> None:
-    """Shows the columns of the tables of busy parts: what each counts, and its name in Nsight Compute."""
-    rows = [[name, what, full, f"`{METRICS[key]}`"] for name, (key, what, full) in BUSY.items()]
+    """Shows the columns of the tables of busy parts: what each counts, and what 100% would be."""
+    rows = [[name, what, full] for name, (_, what, full) in BUSY.items()]
     heads = {
         "column": "what this book's tables call it",
         "counts": "what is counted",
         "100% would be": "what would have to happen for a share of 100%",
-        "Nsight Compute": "the name of the metric",
     }
     columns.show(heads, rows)
 
 
 def other() -> None:
     """Shows the metrics that are no shares of a peak."""
-    rows = [[name, what, f"`{METRICS[key]}`"] for name, (key, what) in OTHER.items()]
-    heads = {
-        "column": "what this book calls it",
-        "counts": "what is counted",
-        "Nsight Compute": "the name of the metric",
-    }
+    rows = [[name, what] for name, (_, what) in OTHER.items()]
+    columns.show({"column": "what this book calls it", "counts": "what is counted"}, rows)
+
+
+def names() -> None:
+    """Shows what Nsight Compute calls the columns of `busy` and `other`."""
+    rows = [[name, f"`{METRICS[row[0]]}`"] for name, row in (BUSY | OTHER).items()]
+    heads = {"column": "what this book calls it", "Nsight Compute": "the name of the metric"}
     columns.show(heads, rows)
 
 
 def reasons() -> None:
     """Shows the stall reasons: what a warp waits for, and what that says."""
-    rows = [[*REASONS[reason]] for reason in STALLS]
+    rows = [[one.name, one.waits, one.advice] for one in STALLS.values()]
     heads = {
         "stall": "Nsight Compute's name of it",
         "the warp waits for": "what has to happen before it can issue",
@@ -149,23 +97,21 @@ def clocks_per_issue(rung: str) -> float:
 
 def stalls(*rungs: str, least: float = 0.05) -> None:
     """Shows the stalls of rungs, in clocks between two instructions of a warp, and what they must add up to."""
-    shown = [
-        reason
-        for reason in STALLS
-        if any((limits.row(rung)["stalls"].get(reason) or 0) >= least for rung in rungs)
-    ]
+    found = [limits.row(rung) for rung in rungs]
     rows = []
-    for rung in rungs:
-        row = limits.row(rung)
-        per_scheduler = 16 * row["warps resident, %"] / 100
-        rate = row["issue slots used, %"] / 100
-        each = [f"{row['stalls'].get(reason) or 0:.1f}" for reason in shown]
-        total = f"{clocks_per_issue(rung):.1f}"
-        rows.append([rung, *each, total, f"{per_scheduler:.1f}", f"{per_scheduler / rate:.1f}"])
-    heads = {"": "", **{REASONS[reason][0]: REASONS[reason][1] for reason in shown}}
-    heads["sum"] = "clocks from one instruction of a warp to its next"
-    heads["warps"] = "warps per scheduler, of at most 16"
-    heads["warps / rate"] = "warps per scheduler, divided by the share of issue slots used"
+    for reason, one in STALLS.items():
+        each = [row["stalls"].get(reason) or 0 for row in found]
+        if max(each) >= least:
+            rows.append([one.name, *(f"{value:.1f}" for value in each)])
+    warps = [16 * row["warps resident, %"] / 100 for row in found]
+    rates = [row["issue slots used, %"] / 100 for row in found]
+    rows += [
+        ["sum", *(f"{clocks_per_issue(rung):.1f}" for rung in rungs)],
+        ["warps", *(f"{held:.1f}" for held in warps)],
+        ["warps / rate", *(f"{held / rate:.1f}" for held, rate in zip(warps, rates, strict=True))],
+    ]
+    heads = {"stall": "clocks that a warp spends so, from one of its instructions to the next"}
+    heads |= {rung: find(rung).idea for rung in rungs}
     columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
 
 

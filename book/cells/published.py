@@ -79,12 +79,12 @@ def show_times(*names: str, title: str = "", extra: Mapping[str, str] | None = N
     for name in names:
         row = found.get(name)
         ms = f"{row['ms_median']:.2f}" if row else NOT_TIMED
-        speed = f"{row['tflops']:.1f}" if row else ""
-        rows.append([name, ms, speed, str(row["registers"]) if row else ""])
+        spread = f"{row['ms_min']:.2f} to {row['ms_max']:.2f}" if row else ""
+        rows.append([name, ms, spread, str(row["registers"]) if row else ""])
     heads = {
         "kernel": "which of our kernels, by what is changed",
         "ms": "",
-        "TFLOP/s": "",
+        "samples": "milliseconds of the fastest and of the slowest of nine",
         "registers": "",
     }
     return columns.explained(heads, rows, title, _where())
@@ -107,23 +107,6 @@ def show_managed(*names: str, title: str = ""):
         "difference, ms": "the second less the first",
     }
     return columns.explained(heads, rows, title, _where())
-
-
-def show_cpu(title: str = ""):
-    """The recorded CPU rows."""
-    found = (published.stored() or {}).get("cpu")
-    rows = []
-    for row in (found or {"rows": ()})["rows"]:
-        speed = 2e-6 * found["size"] ** 3 / row["ms"]
-        rows.append([row["loops"], str(row["threads"]), f"{row['ms']:.1f}", f"{speed:.1f}"])
-    heads = {
-        "loops": "the order of the three loops, from the outermost to the innermost",
-        "threads": "threads that share the rows of C",
-        "ms": "milliseconds of one call; for NumPy the least of four calls",
-        "GFLOP/s": "10^9 floating-point operations per second",
-    }
-    words = f"{found['processor']}, {found['size']} x {found['size']}, float32." if found else ""
-    return columns.explained(heads, rows or [[NOT_TIMED, "", "", ""]], title, words)
 
 
 def _where() -> str:

@@ -55,9 +55,34 @@ def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) ->
     "of bound" is the largest error as a part of what rounding explains (`kernels.accuracy`). Without
     sizes, those around the edges of the rung's own tiles.
     """
-    found = {}  # several settings of one format, the timed one among them, share a line
+    _table(_found(rungs, sizes))
+
+
+def right(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) -> None:
+    """What `checked` finds in a line for each rung, where it finds nothing wrong; else its table."""
+    found = _found(rungs, sizes)
+    if any(row.problem or row.hazards for same in found.values() for row in same):
+        _table(found)
+        return
+    for rung in rungs:
+        mine = {types: same for (name, types), same in found.items() if name == rung}
+        worst = max(row.worst for same in mine.values() for row in same)
+        most = max(row.sizes for same in mine.values() for row in same)
+        print(
+            f"{rung}: right at {most} size{'s' * (most > 1)}, in {', '.join(mine)};\n"
+            f"  the largest error is {worst:.2f} of what rounding explains; no hazards"
+        )
+
+
+def _found(rungs, sizes) -> dict:
+    """{(rung, types): rows}: several settings of one format, the timed one among them, share a line."""
+    found = {}
     for row in check(rungs, sizes, machines=("emulator",), show=False):
         found.setdefault((row.rung, row.types), []).append(row)
+    return found
+
+
+def _table(found) -> None:
     rows = [
         [
             *name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import figures
 from book.cells import columns, variants
 from kernels.gemm import gemm
 
@@ -66,3 +67,47 @@ def show(found: list[Event]) -> None:
         cells[event.who + 1] = words
         rows.append([number, *cells])
     columns.show(heads, rows)
+
+
+def two_blocks():
+    """A drawing of an SM with two blocks of `wgmma`, each of which copies, waits, multiplies and waits."""
+    events = []
+    for block, begin in enumerate((0, 2)):
+        for turn in range(3):
+            at = begin + 7 * turn
+            events += [_bar(f"block {block}: copies", at, at + 5, "load", turn)]
+            events += [_bar(f"block {block}: products", at + 5, at + 7, "compute", turn)]
+    products = [one for one in events if one["kind"] == "compute"]
+    events += [{**one, "row": "tensor cores"} for one in sorted(products, key=lambda e: e["start"])]
+    return figures.timeline(
+        events,
+        unit="units of time",
+        title="Two blocks on one SM: each fills some of the other's waiting",
+        caption="A drawing, not a measurement: a copy takes 5 units, its products 2.",
+        numbers="k-steps",
+    )
+
+
+def phases():
+    """A drawing of one stage of the ring over three rounds: what uses it, and the phases of its two barriers."""
+    events, before = [], 0
+    for turn in range(3):
+        asked, landed, read = 5 * turn, 5 * turn + 3, 5 * turn + 5
+        events += [
+            _bar("copies into stage 0", asked, landed, "load", 2 * turn),
+            _bar("products from stage 0", landed, read, "compute", 2 * turn),
+            _bar("full: phase", before, landed, "barrier", turn),
+            _bar("empty: phase", asked, read, "barrier", turn),
+        ]
+        before = landed
+    return figures.timeline(
+        events,
+        unit="units of time",
+        title="A full phase ends when a tile has landed, an empty phase when it has been read",
+        caption="A drawing, not a measurement, of a ring of two stages.",
+        numbers="k-steps or phases",
+    )
+
+
+def _bar(row: str, start: float, end: float, kind: str, number: int) -> dict:
+    return {"row": row, "start": start, "end": end, "kind": kind, "stage": number}

@@ -16,11 +16,10 @@ import kernels
 import measure
 from book.cells import columns
 from kernels.occupancy import occupancy
+from kernels.shapes import H100_SMS
 from measure import provenance
 from measure.candidates import Candidate
 from measure.tune import tune
-
-H100_SMS = 132
 
 
 @cache

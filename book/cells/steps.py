@@ -49,8 +49,13 @@ def other_gpus(*names: str) -> None:
 
 
 def strip(*here: str, size: int = 4096):
-    """The ladder in miniature, with a chapter's rungs marked."""
+    """The ladder in miniature, with a chapter's rungs marked. The chapters of rungs that nobody has timed show those too."""
     found = [row for row in rows(size) if row["rung"] != "cublas"]
+    untimed = [name for name, rung in kernels.RUNGS.items() if not rung.timed]
+    if set(here) & set(untimed):
+        found += [
+            {"rung": name, "tflops": None, "inputs": kernels.find(name).inputs} for name in untimed
+        ]
     missing = set(here) - {row["rung"] for row in found}
     for name in missing & set(
         kernels.RUNGS

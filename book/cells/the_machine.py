@@ -108,14 +108,16 @@ def show_bandwidths(title: str = "") -> None:
     _show(["bytes per clock and SM", "GB/s", "GHz"], lines, title)
 
 
-def show_units(title: str = "") -> None:
-    """Shows the operations per clock of every kind of arithmetic that was measured."""
+def show_units(*names: str, title: str = "") -> None:
+    """Shows the operations per clock of these kinds of arithmetic, or of every one that was measured."""
     rows = _rows()
     if rows is None:
         print(NOT_YET)
         return
     lines = [
-        [row.words, f"{row.value:,.0f}"] for (kind, _), row in rows.items() if kind == "per clock"
+        [row.words, f"{row.value:,.0f}"]
+        for (kind, name), row in rows.items()
+        if kind == "per clock" and (not names or name in names)
     ]
     _show(["operations per clock and SM"], lines, title)
 

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 
 import kernels
-from book.cells import columns, timed, variants
+from book.cells import columns, timed
 from kernels.machine import peak
-from measure.machine_code import one_bank, register_reads, shared_loads
+from measure.machine_code import shared_loads
 from measure.results import recorded
 
 
@@ -47,25 +47,6 @@ def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None
     columns.show(heads, rows, title, "Machine code for sm_90, at the settings that were timed.")
 
 
-def show_register_reads(*rungs: str, title: str) -> None:
-    """Shows how many registers a multiply-add reads, and how many would read three of one bank."""
-    rows = [
-        [name, f"{register_reads(built):.2f}", f"{one_bank(built):.1%}"]
-        for name in rungs
-        for built in [timed.build(name)]
-    ]
-    columns.show(
-        {
-            "": "",
-            "registers read": "registers that a multiply-add reads from the register file: 3 less those that were kept",
-            "one bank": "multiply-adds that read three registers of one bank, if there are two, as on Volta",
-        },
-        rows,
-        title,
-        "Machine code for sm_90, at the settings that were timed.",
-    )
-
-
 def _held(built, threads: int) -> tuple[int, str]:
     """(blocks per SM, "warps of the most warps")."""
     report = built.report
@@ -93,27 +74,6 @@ def show_tiles(*tiles: tuple[int, int]) -> None:
         rows,
         "Larger thread tiles need more registers, so fewer warps fit, or as many as before",
         "coarsened_2d for sm_90, with a block tile of {BM} x {BN} x {BK}.".format(**setting),
-    )
-
-
-def show_forced(*blocks: int) -> None:
-    """Shows `coarsened_2d` with `__launch_bounds__` that ask for so many blocks per SM."""
-    setting, rows = timed.setting("coarsened_2d"), []
-    for asked in blocks:
-        change = ("512 / THREADS", str(asked))
-        built = variants.build("coarsened_2d", "forced", change, arch=90, macros=setting)
-        threads = setting["BM"] * setting["BN"] // (setting["TM"] * setting["TN"])
-        rows.append([asked, built.report.registers, built.spills, _held(built, threads)[1]])
-    columns.show(
-        {
-            "blocks asked": "blocks per SM that `__launch_bounds__` asks for",
-            "registers": "",
-            "spilled bytes": "bytes of stores and loads that the compiler added per thread because registers ran out",
-            "warps per SM": "",
-        },
-        rows,
-        "Three blocks per SM cost hundreds of bytes of spills per thread",
-        "coarsened_2d for sm_90.",
     )
 
 

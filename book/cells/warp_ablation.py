@@ -1,4 +1,4 @@
-"""The ablation of `warp_tiled` as tables and a picture: what each idea changes, and what it is worth where it was timed."""
+"""The ablation of `warp_tiled` as a table and a picture: what each idea is worth where it was timed."""
 
 import figures
 from book.cells import columns, tuned
@@ -18,38 +18,21 @@ STEPS = {
 }
 
 
-def show_counts() -> None:
-    """Shows what each variant costs, of the emulator and of the machine code."""
-    rows = []
-    for name, ideas in ablation.variants():
-        found = ablation.counts(ideas)
-        reads, lead = f"{found.register_reads:.2f}", f"{found.loads_lead:.0f}"
-        rows.append(
-            [name, f"{found.loads:.3f}", f"{found.barriers:g}", reads, lead, found.registers]
-        )
-    columns.show(
-        {
-            "ideas": "which of the five ideas the kernel has",
-            "wavefronts": "wavefronts of loads from shared memory per multiply-add, on the emulator",
-            "barriers": "barriers per tile, on the emulator",
-            "registers read": "registers that a multiply-add reads from the register file, on average; machine code for sm_90",
-            "lead": "multiply-adds between a load from shared memory and the first use of its data, the median; machine code",
-            "registers": "",
-        },
-        rows,
-        title="Which counts each idea changes",
-        caption="Block tile 128 x 128 x 8, thread tile 16 x 8.",
-    )
-
-
 def show_times() -> None:
     """Shows what was timed, or says that nothing was."""
     found = ablation.stored()
     if found is None:
         print("Not recorded yet: python -m measure ablation, on a machine with a GPU.")
         return
-    rows = [[row["variant"], f"{row['tflops']:.1f}"] for row in found["rows"]]
-    heads = {"ideas": "which of the five ideas the kernel has", "TFLOP/s": ""}
+    rows = [
+        [row["variant"], f"{row['tflops']:.1f}", f"{row['ms_min']:.3f} to {row['ms_max']:.3f}"]
+        for row in found["rows"]
+    ]
+    heads = {
+        "ideas": "which of the five ideas the kernel has",
+        "TFLOP/s": "of the median",
+        "ms": "the fastest and the slowest of 25 samples",
+    }
     columns.show(heads, rows, caption=columns.sentence(label(found)))
 
 

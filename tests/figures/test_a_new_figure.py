@@ -55,6 +55,11 @@ def test_what_is_offered_is_what_a_chapter_calls():
             "descriptor_bits",
             "deal",
             "descriptor_chunks",
+            "instruction_bits",
+            "matrix_bits",
+            "pair_loads",
+            "scale_place",
+            "tensor_reach",
             "raster_order",
             "role_schedule",
         ), name

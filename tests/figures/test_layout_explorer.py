@@ -2,20 +2,20 @@
 
 import json
 import random
-import subprocess
 
 import pytest
 from tensor_layouts import Layout, Swizzle, compose, cosize, size
 
 import figures
 from figures.layouts import LAYOUTS, written
+from tests import limited
 
 
 def models(cases):
     """What `explorer.model` returns for each of the layouts in `cases`, from its own script."""
     asked = json.dumps([{"layout": text} for text in cases])
     script = f"{figures.LayoutExplorer().script}\nconsole.log(JSON.stringify({asked}.map(explorer.model)));"
-    run = subprocess.run(["node", "-"], input=script, capture_output=True, text=True, timeout=60)
+    run = limited.run(["node", "-"], input=script)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 

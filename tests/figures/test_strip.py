@@ -30,5 +30,17 @@ def test_what_is_no_rung_cannot_be_marked(here):
         figures.ladder_strip(RUNGS, here)
 
 
+def test_a_rung_that_nobody_timed_has_no_bar_and_says_so():
+    drawn = figures.ladder_strip({**RUNGS, "tcgen05": None}, ["tcgen05"])
+    assert "tcgen05 (4, not timed)" in drawn.title and "not timed" in drawn.alt + drawn.caption
+    bars = [shape for shapes in drawn.figure.paths.values() for shape in shapes if shape.closed]
+    assert len(bars) == len(RUNGS)
+    assert "timed" not in figures.ladder_strip(RUNGS, ["naive"]).caption
+
+
+def test_a_page_without_such_rungs_draws_none():
+    assert steps.strip("tcgen05").facts["of"] > steps.strip("naive").facts["of"]
+
+
 def test_a_chapter_s_rungs_are_those_of_the_ladder():
     assert list(steps.strip("naive", "uncoalesced").facts["here"]) == ["uncoalesced", "naive"]

@@ -1,7 +1,6 @@
 """The explorers compute in the browser what the rooms compute here."""
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from tensor_layouts import Swizzle
 import figures
 from figures.widgets import GPUS
 from kernels.occupancy import LIMITS, occupancy
+from tests import limited
 
 LANES = np.arange(32)
 
@@ -20,7 +20,7 @@ def models(explorer, cases):
         f"{explorer.script}\nconst data = {json.dumps(explorer.data)};\n"
         f"console.log(JSON.stringify({json.dumps(cases)}.map((p) => explorer.model(p, data))));"
     )
-    run = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=60)
+    run = limited.run(["node", "-e", script])
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 

@@ -97,14 +97,36 @@ const questions = (() => {
       const show = () => {
         shownAnyway.add(name);
         counted.innerHTML = counted.dataset.counted;
+        unfold(name);
       };
       counted.replaceChildren(make("button", { type: "button", class: "gl-q-quiet", onclick: show }, "Show me"));
     }
   };
   const shownAnyway = new Set();
 
+  // What tells answers is folded in a page of the book (book/_sphinx/after_answers.py), until all of them are given or shown.
+  const folds = (name) =>
+    [...document.querySelectorAll("details.gl-after")].filter((fold) => fold.dataset.after.split(" ").includes(name));
+  const unfold = (name) => {
+    const known = (asked) => memory.read(asked) !== null || shownAnyway.has(asked);
+    for (const fold of folds(name)) if (fold.dataset.after.split(" ").every(known)) fold.open = true;
+  };
+
+  // Below a chapter's title, how many of its questions were answered on this device.
+  const count = () => {
+    const line = document.querySelector(".reading-time");
+    if (!line) return;
+    const asked = [...document.querySelectorAll(".gl-q")].map((host) => host.dataset.name);
+    const given = asked.filter((name) => memory.read(name) !== null).length;
+    let told = line.querySelector(".gl-given");
+    if (!told) line.append((told = make("span", { class: "gl-given" })));
+    told.textContent = given ? ` You have answered ${given} of its ${asked.length} (kept in this browser).` : "";
+  };
+
   // Cells of tables that show what the reader said, and whether it was right.
   const tell = (name) => {
+    unfold(name);
+    count();
     for (const cell of document.querySelectorAll("[data-said]")) {
       if (cell.dataset.said !== name) continue;
       const said = memory.read(name);
@@ -190,6 +212,7 @@ const questions = (() => {
     const start = () => {
       memory.write(name, null);
       tell(name);
+      for (const fold of folds(name)) fold.open = false;
       answer.replaceChildren();
       form.hidden = false;
       if (field) {
