@@ -23,10 +23,12 @@ SITE = ROOT / "_build" / "html"
 # Notebooks are tested on the emulator everywhere, so that outputs do not hang on a GPU being there.
 ON_EMULATOR = {"CUDA_VISIBLE_DEVICES": ""}
 LAB = "jupyterlab>=4,<5"
-TESTS = (
-    "-n 2 --dist loadscope --nbval --nbval-current-env -p tests.processor_limit "
-    "--nbval-sanitize-with tests/nbval_sanitize.cfg"
-)
+# A process that ends is not replaced: its test would be run again, and wait again, eight times over.
+TWO_PROCESSES = ["-n", "2", "--dist", "loadscope", "--max-worker-restart", "0"]
+NOTEBOOKS = [
+    *("--nbval", "--nbval-current-env", "-p", "tests.processor_limit"),
+    *("--nbval-sanitize-with", "tests/nbval_sanitize.cfg"),
+]
 
 
 def _run(*arguments: str, **environment: str) -> None:
@@ -85,12 +87,12 @@ def lab(port: int = 0) -> None:
 
 
 def pages(port: int = 0) -> None:
-    _run("-m", "pytest", "book", *TESTS.split(), **ON_EMULATOR)
+    _run("-m", "pytest", "book", *TWO_PROCESSES, *NOTEBOOKS, **ON_EMULATOR)
 
 
 def test(port: int = 0) -> None:
     book()
-    _run("-m", "pytest", "tests", "book", *TESTS.split(), **ON_EMULATOR)
+    _run("-m", "pytest", "tests", "book", *TWO_PROCESSES, *NOTEBOOKS, **ON_EMULATOR)
 
 
 MAKES = {"book": book, "serve": serve, "lab": lab, "pages": pages, "test": test}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from urllib.parse import urlparse
 
 GITHUB = "https://github.com"
+EDITOR = "https://github.dev"  # the same addresses, in an editor that knows notebooks
 COLAB = "https://colab.research.google.com/github"
 BINDER = "https://mybinder.org/v2/gh"
 BRANCH = "main"  # what readers edit, and what is published

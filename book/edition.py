@@ -16,6 +16,11 @@ def version() -> str:
     return tomllib.loads(text)["project"]["version"]
 
 
+def files() -> tuple[str, str]:
+    """What a release keeps of the book: the pages, and the print."""
+    return f"gemm-ladder-{version()}.zip", f"gemm-ladder-{version()}.pdf"
+
+
 def date() -> str:
     """YYYY-MM-DD of the last commit or, where there is no clone, of the release (CITATION.cff)."""
     try:

@@ -11,6 +11,8 @@ prose writes as 85%. Sizes are those of square products, 4096 where none is give
     limits("mma_padded", "L2")                       a column of Nsight Compute's; clock("mma_padded") in GHz
     stalls("vectorized", "dispatch_stall")           warps waiting for this reason, per instruction issued
     tuned("async_pipeline", STAGES=3)                the best speed among the tuned settings with these macros
+    least("tiled", "shared memory and L1")           the model's least time of a resource, as a fraction of the measured time
+    bound("tiled")   predicted("tiled")              the model's bound and prediction in ms
     compared("naive", "global sectors, loads")       what the GPU counted; side="emulator" for the emulator
     ceiling("float32")   peak("float16")   bandwidth()   machine("sms")   sustained("wmma_async", "watts")
     stored("small-tiles", "kernels", {"kernel": "as it was", "tiles": 8}, "ms_median")    any place of any file
@@ -24,18 +26,9 @@ from functools import cache
 from typing import Any
 
 from measure import results
+from measure.limits import SHORT
 
 SIZE = 4096
-# Words for the columns of Nsight Compute that prose names most.
-SHORT = {
-    "issue slots": "issue slots used, %",
-    "FMA pipe": "FMA pipe, %",
-    "tensor pipe": "tensor pipe, %",
-    "shared memory": "shared-memory pipe, %",
-    "L2": "L2, %",
-    "L2 hit rate": "L2 hit rate, %",
-    "warps resident": "warps resident, %",
-}
 
 
 @cache
@@ -170,6 +163,36 @@ def tuned(rung: str, column: str = "tflops", gpu: str | None = None, **macros: i
     return _pick({**best["macros"], **best}, column, f"the tuned setting of {rung}")
 
 
+def _reason(rung: str, size: int | tuple[int, int, int], gpu: str | None, output: str):
+    from book.cells.why import reason
+
+    return reason(rung, size, _recording(gpu).name, output)
+
+
+def least(
+    rung: str, resource: str, size: int = SIZE, gpu: str | None = None, output: str = ""
+) -> float:
+    """The least time that this resource needs, by `measure.model`, as a fraction of the measured time."""
+    found = _reason(rung, size, gpu, output)
+    if resource not in found.resources:
+        raise LookupError(
+            f"{rung} has no need of {resource!r}; it has {', '.join(found.resources)}"
+        )
+    return found.share(resource)
+
+
+def bound(rung: str, size: int = SIZE, gpu: str | None = None, output: str = "") -> float:
+    """The least time that the model allows, ms."""
+    return _reason(rung, size, gpu, output).bound.ms
+
+
+def predicted(rung: str, size: int = SIZE, gpu: str | None = None, output: str = "") -> float:
+    """The time that the model predicts, ms. LookupError where no clock was read."""
+    if (found := _reason(rung, size, gpu, output).predicted_ms) is None:
+        raise LookupError(f"{rung} at {size}: no clock was read, so nothing is predicted")
+    return found
+
+
 def compared(rung: str, counter: str, side: str = "gpu", gpu: str | None = None) -> int:
     """A counter of a whole launch, as the GPU ("gpu") or the emulator ("emulator") had it."""
     rows = [found for found in _file("compare", gpu)["rows"] if found["rung"] == rung]
@@ -221,6 +244,6 @@ ACCESSORS = {
     accessor.__name__: accessor
     for accessor in (
         *(tflops, ms, relative_error, ratio, config, limits, stalls, clock, sustained),
-        *(tuned, compared, ceiling, peak, bandwidth, machine, stored),
+        *(least, bound, predicted, tuned, compared, ceiling, peak, bandwidth, machine, stored),
     )
 }

@@ -32,11 +32,10 @@ TOOLS = {
         "measured",
         "memory",
     ),
-    *("equal_tiles", "l2", "profile_terms", "schedule"),
+    *("equal_tiles", "profile_terms", "schedule"),
     *(
         "reports",
         "search",
-        "shared_ceiling",
         "shared_clocks",
         "small_tiles",
         "stalls",
@@ -114,6 +113,7 @@ def tag(notebook) -> None:
         if fold and SHOWN not in tags and not set(tags) & set(FOLDING):
             cell.metadata["tags"] = [*tags, fold]
         _fold(cell.metadata)
+    _seal(notebook)
 
 
 def _fold(metadata) -> None:
@@ -122,6 +122,18 @@ def _fold(metadata) -> None:
     known = {"source_hidden": bool(folds), "outputs_hidden": "hide-cell" in folds}
     metadata.pop("jupyter", None)
     metadata.pop("cellView", None)
+    metadata.pop("collapsed", None)
     if folds:
         metadata["jupyter"] = {key: True for key, hidden in known.items() if hidden}
         metadata["cellView"] = "form"
+
+
+def _seal(notebook) -> None:
+    """Folds the outputs that tell a prediction's answer (`book.telling`): JupyterLab and Colab show a line to open."""
+    from book import telling
+
+    for place, asked in telling.behind(notebook):
+        cell = notebook.cells[place]
+        if cell.cell_type == "code" and telling.tells(cell, asked):
+            cell.metadata["jupyter"] = cell.metadata.get("jupyter", {}) | {"outputs_hidden": True}
+            cell.metadata["collapsed"] = True

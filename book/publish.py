@@ -21,14 +21,13 @@ from pathlib import Path
 
 import yaml
 
-from book import address, browser, chapters, edition
+from book import address, chapters, edition, page_python, printed
 
 ROOT = chapters.ROOT
 PAGES = ROOT / "_build" / "html"
 RELEASE = ROOT / "_build" / "release"
 FOR_SERVERS = {"404.html", "sitemap.xml", ".nojekyll", ".buildinfo"}  # of no use in a folder
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first day: the same pages give the same bytes
-PAGE = {"format": "A4", "margin": dict.fromkeys(("top", "bottom", "left", "right"), "15mm")}
 
 
 def _git(*arguments: str, index: str | None = None, text: str | None = None) -> str:
@@ -46,7 +45,7 @@ def _git(*arguments: str, index: str | None = None, text: str | None = None) -> 
 
 
 def colab_branch() -> str:
-    """Points the branch `colab` to a commit on top of this one, whose notebooks know the address; returns its id.
+    """Points the branch `colab` to a commit on top of this one, whose notebooks and README know the address; returns its id.
 
     Neither the index nor the files of this clone change. ValueError where no address is known.
     """
@@ -61,26 +60,52 @@ def colab_branch() -> str:
             told = published(text, where.repository)
             blob = _git("hash-object", "-w", "--stdin", text=told).strip()
             _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
+        for name in _git("ls-files", "README.md", index=index).splitlines():
+            told = addressed(_git("show", f"HEAD:{name}"), where)
+            blob = _git("hash-object", "-w", "--stdin", text=told).strip()
+            _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
         tree = _git("write-tree", index=index).strip()
     commit = _git("commit-tree", tree, "-p", "HEAD", "-m", "Notebooks know their book's address")
     _git("update-ref", f"refs/heads/{address.COLAB_BRANCH}", commit.strip())
     return commit.strip()
 
 
+DOORS = re.compile(r"(?m)^\*\*Read it \[.*?\]\(.*?\)\*\*")
+
+
+def addressed(readme: str, where: address.Address) -> str:
+    """The README with the way into the book: its pages' address, and a badge that opens the first chapter in Colab.
+
+    ValueError where it has no line that begins with **Read it [**.
+    """
+    badge = "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
+    doors = f"**[Read the book]({where.site})** {badge}({where.colab('book/01_start_here.ipynb')})"
+    told, found = DOORS.subn(doors, readme)
+    if not found:
+        raise ValueError("README.md has no line that begins with **Read it [")
+    return told
+
+
 def published(text: str, repository: str = "") -> str:
     """The text of a notebook file as it leaves the book.
 
     Its set-up cell is told the repository's address (https://host/owner/name), and fetches the book in Colab. Its figures carry
-    what they need: Colab shows each output in a frame of its own, which no script of another one reaches.
+    what they need: Colab shows each output in a frame of its own, which no script of another one reaches. Text that tells the
+    answer to a prediction above it is folded, as pages fold it.
     """
     import json
 
     import nbformat
 
+    from book import telling
     from book.cells import answers  # noqa: F401  (registers what questions need)
     from figures import carried
 
     notebook = nbformat.reads(text, as_version=4)
+    for place, asked in telling.behind(notebook):
+        cell = notebook.cells[place]
+        if cell.cell_type == "markdown" and telling.tells(cell, asked):
+            cell.source = _folded(cell.source)
     known = chapters.NO_ADDRESS.removesuffix('""') + json.dumps(repository)
     for cell in notebook.cells:
         if chapters.has_tag(cell, chapters.SETUP_TAG):
@@ -89,6 +114,16 @@ def published(text: str, repository: str = "") -> str:
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = carried.whole(output.data["text/html"])
     return chapters.written(notebook)
+
+
+def _folded(text: str) -> str:
+    """Markdown in a fold, but for its headings, which a notebook's list of contents needs."""
+    parts = re.split(r"(?m)^(#{1,6} .*\n?)", text)
+    head = "<details><summary>This tells the answer: give yours above, or unfold it</summary>"
+    return "".join(
+        part if place % 2 or not part.strip() else f"{head}\n\n{part.strip()}\n\n</details>\n\n"
+        for place, part in enumerate(parts)
+    ).rstrip("\n")
 
 
 def _rendered() -> Path:
@@ -100,6 +135,8 @@ def _rendered() -> Path:
 def site() -> Path:
     """The pages as `gemm-ladder-VERSION.zip`, in one folder."""
     pages, name = _rendered(), f"gemm-ladder-{edition.version()}"
+    if page_python.marked_stand_in(pages):
+        raise ValueError("these pages have a NumPy for tests: run `make page`")
     made = RELEASE / f"{name}.zip"
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(p for p in pages.rglob("*") if p.is_file()):
@@ -131,60 +168,8 @@ def contents() -> list[tuple[str, list[str]]]:
 
 
 def pdf() -> Path:
-    """Every page printed by a browser, in reading order, bookmarked by part, page and section."""
-    from pypdf import PdfReader, PdfWriter
-
-    pages, writer = _rendered(), PdfWriter()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        browser.served(pages) as url,
-        browser.launched() as chromium,
-    ):
-        tab = chromium.new_page(color_scheme="light")
-        tab.add_init_script("localStorage.setItem('mode', 'light')")
-        for caption, documents in contents():
-            above = None
-            for number, document in enumerate(documents):
-                tab.goto(f"{url}{document}.html", wait_until="load")
-                title, *headings = (
-                    re.sub(r"\s*#?$", "", heading)
-                    for heading in tab.locator("article h1, article h2").all_inner_texts()
-                )
-                printed = Path(folder) / "page.pdf"
-                tab.pdf(path=printed, outline=True, tagged=True, print_background=True, **PAGE)
-                begins = len(writer.pages)
-                writer.append(PdfReader(printed), import_outline=False)
-                if caption and number == 0:
-                    above = writer.add_outline_item(title=caption, page_number=begins)
-                entry = writer.add_outline_item(title=title, page_number=begins, parent=above)
-                _sections(PdfReader(printed), writer, begins, entry, headings)
-    writer.add_metadata({"/Title": "The GEMM Ladder", "/Subject": f"Version {edition.version()}"})
-    writer.compress_identical_objects()
-    made = RELEASE / f"gemm-ladder-{edition.version()}.pdf"
-    writer.write(made)
-    return made
-
-
-def _flat(items):
-    for item in items:
-        if isinstance(item, list):
-            yield from _flat(item)
-        else:
-            yield item
-
-
-def _sections(printed, writer, begins: int, parent, headings: list[str]) -> None:
-    """Bookmarks for the page's sections, below the page's own.
-
-    The browser knows on which sheet each heading came to stand, but repeats words of headings that it had to move.
-    """
-    wanted = {"".join(heading.split()): heading for heading in headings}
-    for item in _flat(printed.outline):
-        found = "".join(item.title.split()).rstrip("#")
-        half = found[: len(found) // 2]
-        if heading := wanted.pop(found, None) or (found == half * 2 and wanted.pop(half, None)):
-            sheet = printed.get_destination_page_number(item)
-            writer.add_outline_item(title=heading, page_number=begins + sheet, parent=parent)
+    """Every page printed by a browser, in reading order (`book.printed`)."""
+    return printed.pdf(_rendered(), contents(), RELEASE / edition.files()[1])
 
 
 MAKES = {"colab": colab_branch, "site": site, "wheel": wheel, "pdf": pdf}

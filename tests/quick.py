@@ -28,7 +28,8 @@ ROOMS = {
         ("tests/kernels",),
         (
             *("test_a_new_rung.py", "test_build.py", "test_check.py", "test_counted_on.py"),
-            *("test_hopper_shapes.py", "test_linear.py", "test_planted_mistakes.py"),
+            *("test_hopper_shapes.py", "test_linear.py", "test_planted_mistakes.py", "test_seeded.py"),
+            *("test_alone.py::test_nvcc_builds_a_rung_that_leaves",),
             *("test_rungs.py::test_compiles_without_spills_or_warnings",),
         ),
     ),

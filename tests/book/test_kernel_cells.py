@@ -3,11 +3,11 @@
 import json
 import re
 import shutil
-import subprocess
 
 import pytest
 
 from book import chapters
+from tests import limited
 
 FOLDER = chapters.ROOT / "book" / "_lab" / "gemm-ladder-cuda"
 STUB = """
@@ -41,7 +41,7 @@ def test_kernel_cells_are_told_from_the_others():
     described = json.loads((FOLDER / "package.json").read_text(encoding="utf-8"))
     script = FOLDER / described["jupyterlab"]["_build"]["load"]
     code = STUB % script.read_text(encoding="utf-8")
-    run = subprocess.run(["node", "-e", code], capture_output=True, text=True, timeout=60)
+    run = limited.run(["node", "-e", code])
     assert run.returncode == 0, run.stderr
     python, cuda = "text/x-ipython", "text/x-c++src"
     is_module, requires, first, then = json.loads(run.stdout)

@@ -1,5 +1,6 @@
 """What a publication consists of, made in a clone of its own."""
 
+import json
 import re
 import subprocess
 import sys
@@ -30,6 +31,7 @@ def clone(tmp_path, monkeypatch):
     source = chapters.paths()[0]
     (tmp_path / "book" / "x.ipynb").write_bytes(source.read_bytes())
     (tmp_path / "other.txt").write_text("other")
+    (tmp_path / "README.md").write_bytes((ROOT / "README.md").read_bytes())
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "-m", "first")
     return tmp_path
@@ -41,7 +43,12 @@ def test_the_branch_for_colab_has_the_same_files_whose_notebooks_know_the_addres
     monkeypatch.setenv("GEMM_REPOSITORY", "jane/ladder")
     before = git(clone, "status", "--porcelain")
     publish.colab_branch()
-    assert git(clone, "diff", "--name-only", "main", "colab") == "book/x.ipynb\n"
+    assert git(clone, "diff", "--name-only", "main", "colab") == "README.md\nbook/x.ipynb\n"
+    readme = git(clone, "show", "colab:README.md")
+    assert "**[Read the book](https://jane.github.io/ladder/)**" in readme
+    assert "/github/jane/ladder/blob/colab/book/01_start_here.ipynb)" in readme
+    metadata = json.loads(git(clone, "show", "colab:book/x.ipynb"))["metadata"]
+    assert (metadata["accelerator"], metadata["colab"]["gpuType"]) == ("GPU", "T4")
     assert "https://github.com/jane/ladder" in git(clone, "show", "colab:book/x.ipynb")
     assert git(clone, "rev-parse", "colab^") == git(clone, "rev-parse", "main")
     assert git(clone, "status", "--porcelain") == before
@@ -94,7 +101,7 @@ def test_steps_of_workflows_are_targets_that_the_makefile_has():
         for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
             for step in job["steps"]:
                 used |= set(re.findall(r"^make ([a-z-]+)", step.get("run", ""), re.MULTILINE))
-    assert used >= {"test", "book", "colab-branch", "release", "links", "colab-check"}
+    assert used >= {"test", "page", "colab-branch", "release", "links", "colab-check"}
     assert used <= targets
 
 

@@ -1,5 +1,7 @@
 """Chapters are not too long, sections rest the eye, and takeaways are found."""
 
+import re
+
 import nbformat
 import pytest
 
@@ -67,3 +69,29 @@ def test_every_chapter_says_how_long_it_takes(site):
             page = (site / "book" / f"{path.stem}.html").read_text(encoding="utf-8")
             time = reading.rounded(reading.minutes(chapters.read(path)))
             assert f"About {time} minutes to read" in page, path.name
+
+
+def test_four_ways_are_each_a_part_of_the_book_and_take_the_time_they_say():
+    book = chapters.ROOT / "book"
+    text = "\n".join(cell.source for cell in chapters.read(book / "intro.ipynb").cells)
+    table = text.split("Four ways are shorter than the whole:")[1].split("\n\n")[1]
+    ways = [line.strip("|").split("|") for line in table.splitlines()[2:]]
+    assert len(ways) == 4
+    for want, pages, hours in ways:
+        paths = [book / link for link in re.findall(r"\]\(([^)]+)\)", pages)]
+        prose = {path: prose_of(path) for path in paths}
+        assert sum(reading.words(one) for one in prose.values()) <= 25_000, want
+        minutes = sum(
+            reading.minutes(chapters.read(path))
+            if path.suffix == ".ipynb"
+            else reading.words(prose[path]) / reading.WORDS_A_MINUTE
+            for path in paths
+        )
+        assert abs(minutes / 60 - float(hours)) <= 0.5, (want, minutes / 60)
+
+
+def prose_of(path) -> str:
+    if path.suffix == ".md":
+        return path.read_text(encoding="utf-8")
+    cells = chapters.read(path).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")

@@ -9,7 +9,7 @@ import types
 import nbformat
 import pytest
 
-from book import chapters, lab, markdown, plumbing, publish
+from book import chapters, lab, markdown, plumbing, publish, telling
 from book.cells import answers, this_machine  # noqa: F401  (found before sys.path changes)
 from figures import carried
 
@@ -137,7 +137,11 @@ def test_a_published_notebook_knows_its_address_and_moves_by_itself():
         text = path.read_text(encoding="utf-8")
         told = publish.published(text, "https://github.com/jane/ladder")
         before, after = (nbformat.reads(one, as_version=4) for one in (text, told))
-        sources = [(a.source, b.source) for a, b in zip(before.cells, after.cells, strict=True)]
+        sources = [
+            (a.source, b.source)
+            for a, b in zip(before.cells, after.cells, strict=True)
+            if a.cell_type == "code"
+        ]
         assert sum(a != b for a, b in sources) == 1, path.name
         assert '"https://github.com/jane/ladder"' in first_code_cell(after).source
         assert after.metadata == before.metadata == chapters.METADATA, path.name
@@ -146,6 +150,22 @@ def test_a_published_notebook_knows_its_address_and_moves_by_itself():
             assert all(f'mount("{kind}", explorer)' in html for kind in kinds), path.name
             assert ("questions.mount()" in html) == ('class="gl-q"' in html or "gl-said" in html)
             assert ("<style>" in html) == (carried.FIGURE in html), path.name
+
+
+def test_a_published_notebook_tells_no_answer_before_it_is_given():
+    asked_at_all = 0
+    for path in chapters.paths():
+        told = nbformat.reads(publish.published(path.read_text(encoding="utf-8")), as_version=4)
+        for place, asked in telling.behind(told):
+            cell, asked_at_all = told.cells[place], asked_at_all + 1
+            if cell.cell_type == "code":
+                hidden = cell.metadata.get("collapsed", False)
+                assert hidden == cell.metadata.get("jupyter", {}).get("outputs_hidden", False)
+                assert hidden or not telling.tells(cell, asked), f"{path.name}, {cell.id}"
+            else:
+                text = re.sub(r"(?m)^#.*$", "", cell.source)
+                assert telling.told(telling.seen(text), asked) == [], f"{path.name}, {cell.id}"
+    assert asked_at_all > 100
 
 
 def outputs(notebook):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlparse
 
@@ -9,6 +10,8 @@ import pytest
 import yaml
 
 from book import address, chapters, edition
+from kernels import RUNGS
+from kernels.alone import line
 
 LOADS = {
     ("script", "src"),
@@ -123,6 +126,14 @@ def test_every_page_of_the_table_of_contents_is_there(pages):
     assert {f"{name}.html" for name in toc_files()} <= set(pages)
 
 
+def test_one_chapter_says_how_each_rung_is_built_alone(site):
+    texts = [
+        unescape(path.read_text(encoding="utf-8")) for path in sorted(site.glob("book/*.html"))
+    ]
+    for rung in (rung for rung in RUNGS.values() if rung.path):
+        assert sum(line(rung) in text for text in texts) == 1, rung.name
+
+
 def test_links_inside_the_book_lead_somewhere(pages, site):
     broken, published = [], address.known()
     for name, page in pages.items():
@@ -156,7 +167,9 @@ def test_every_image_has_an_alternative_text(pages):
 
 def test_a_page_links_to_the_repository_that_its_build_was_told_of_and_to_no_other(pages):
     where = address.known()
-    ours = re.compile(r"colab\.research\.google|mybinder\.org|/edit/main/|/issues/new")
+    ours = re.compile(
+        r"colab\.research\.google|mybinder\.org|/edit/main/|github\.dev|/issues/new|/releases/"
+    )
     for path in chapters.paths():
         name = path.relative_to(chapters.ROOT).as_posix()
         page = pages[name.replace(".ipynb", ".html")]
@@ -167,7 +180,8 @@ def test_a_page_links_to_the_repository_that_its_build_was_told_of_and_to_no_oth
         wanted = {
             where.colab(name),
             where.binder(name),
-            f"{where.repository}/edit/main/{name}",
+            f"{where.repository.replace(address.GITHUB, address.EDITOR)}/blob/main/{name}",
+            *(f"{where.repository}/releases/latest/download/{file}" for file in edition.files()),
         }
         assert wanted < found, name
         assert all(where.name in link for link in found), name

@@ -101,6 +101,33 @@ def core_matrices(major, start, stride, leading, swizzle) -> str:
     return f"Descriptor {bits:#018x}"
 
 
+def tensor_memory(columns, sets, warp) -> str:
+    found = figures.tensor_reach(int(warp), int(columns), int(sets))
+    return f"lanes {found['lane']} to {found['lane'] + 31}; the sums take {found['taken']:,} column"
+
+
+def tcgen_bits(which, m, n, pair, types, major, start, leading, stride, swizzle) -> str:
+    if which == "matrix":
+        return f"{figures.matrix_bits(int(start), int(leading), int(stride), int(swizzle)):#018x}"
+    try:
+        bits = figures.instruction_bits(
+            int(m), int(n), pair == "yes", types == "bf16", types == "f16 to f16", major
+        )
+    except ValueError:
+        return "No such product"
+    return f"{bits:#010x}"
+
+
+def scales(block, row, k) -> str:
+    found = figures.scale_place(int(row), int(k), int(block))
+    return f"Scale {found['scale']} of row {row}: lane {found['lane']}, column {found['column']}, byte {found['part']}"
+
+
+def cta_pair(pair, n) -> str:
+    found = figures.pair_loads(int(n), pair == "yes")
+    return f"loads {(found['a'] + found['b']) // 1024} KiB per k-step: {found['perByte']:.0f} operations"
+
+
 def roles(stages, consumers, latency, transfer, multiply, running) -> str:
     given = {"consumers": int(consumers), "multiply": int(multiply), "running": int(running)}
     try:
@@ -117,11 +144,15 @@ def roles(stages, consumers, latency, transfer, multiply, running) -> str:
     [
         ("book/04_tiles_in_shared_memory", "banks", banks),
         ("book/03_one_thread_one_output", "coalescing", coalescing),
-        ("book/16_swizzles", "swizzles", swizzles),
+        ("book/15_swizzles", "swizzles", swizzles),
         ("book/19_tuning", "occupancy", occupied),
         ("book/20_tiles_by_tma", "tensor_box", tensor_box),
         ("book/21_wgmma", "core_matrices", core_matrices),
         ("book/22_roles_and_pipelines", "roles", roles),
+        ("book/26_tensor_memory", "tensor_memory", tensor_memory),
+        ("book/26_tensor_memory", "tcgen_bits", tcgen_bits),
+        ("book/28_two_blocks_as_one", "cta_pair", cta_pair),
+        ("book/29_scales_by_block", "scales", scales),
     ],
 )
 def test_an_explorer_says_what_python_computes(tab, site, page, kind, python):
@@ -145,7 +176,7 @@ def test_an_explorer_says_what_python_computes(tab, site, page, kind, python):
 
 
 def test_a_view_can_be_sent_and_reset(tab, site):
-    page = f"{site}book/16_swizzles.html"
+    page = f"{site}book/15_swizzles.html"
     tab.goto(page)
     b = tab.locator('.gl-explorer[data-kind="swizzles"] .controls input').first
     b.focus()
@@ -166,6 +197,7 @@ def test_a_view_can_be_sent_and_reset(tab, site):
 
 def test_a_lane_that_is_pointed_at_lights_up(tab, site):
     tab.goto(f"{site}book/04_tiles_in_shared_memory.html")
+    tab.eval_on_selector_all("details", "all => all.forEach((fold) => (fold.open = true))")
     explorer = tab.locator('.gl-explorer[data-kind="banks"]').first
     explorer.locator('[data-lane="5"] rect').first.hover()
     faded = "(e) => getComputedStyle(e).opacity"

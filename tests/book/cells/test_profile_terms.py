@@ -2,14 +2,13 @@
 
 import pytest
 
-from book.cells import equal_tiles, l2, limits, profile_terms
-from measure.limits import METRICS, STALLS
+from book.cells import equal_tiles, limits, profile_terms
+from measure.limits import METRICS
 
 
-def test_every_column_of_the_tables_and_every_stall_reason_is_explained():
-    assert set(profile_terms.BUSY) == set(limits.COLUMNS)
-    assert {key for key, *_ in profile_terms.BUSY.values()} == set(limits.COLUMNS.values())
-    assert set(profile_terms.REASONS) == set(STALLS)
+def test_every_column_of_the_tables_is_explained():
+    assert set(profile_terms.BUSY) == set(limits.BUSY)
+    assert {key for key, *_ in profile_terms.BUSY.values()} == set(limits.BUSY.values())
     known = {key for key, *_ in (*profile_terms.BUSY.values(), *profile_terms.OTHER.values())}
     assert known <= set(METRICS)
 
@@ -34,24 +33,8 @@ def test_the_model_of_a_queue_waits_half_a_service_time_at_half_load():
     assert waits["50% busy"] == pytest.approx(0.5) and waits["80% busy"] == pytest.approx(2)
 
 
-def test_padding_cuts_copies_more_finely(capsys):
-    sectors, wavefronts = l2.per_copy("mma_padded")
-    assert (sectors, wavefronts) == (24, 15)
-    l2.show("mma_padded")
-    assert "15.0" in capsys.readouterr().out
-
-
 def test_a_step_that_nobody_timed_is_left_out(capsys):
     there, not_there = ("mma_swizzled", {"BM": 128}), ("mma_swizzled", {"BM": 7})
     assert list(equal_tiles.found({"a": there, "b": not_there})) == ["a"]
     assert equal_tiles.waterfall({"a": there, "b": not_there}) is None
     assert "not timed on" in capsys.readouterr().out
-
-
-def test_requests_and_look_ups_are_shown_where_they_were_counted(monkeypatch, capsys):
-    row = dict(limits.row("mma_padded"))
-    counted = {name: row["cycles"] * n for n, name in enumerate(l2.ITSELF, start=20)}
-    monkeypatch.setattr(limits, "row", lambda rung: {**row, **counted})
-    l2.show("mma_padded")
-    shown = capsys.readouterr().out
-    assert "tags per clock" in shown and "21.0" in shown

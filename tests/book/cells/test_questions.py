@@ -5,12 +5,12 @@ import base64
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from book.cells import answers, questions
+from tests import limited
 
 SCRIPT = Path(questions.__file__).with_name("js") / "questions.js"
 DATA = """
@@ -194,7 +194,7 @@ def test_numbers_are_read_as_people_write_them():
 
 def _node(code: str):
     text = SCRIPT.read_text(encoding="utf-8") + code
-    run = subprocess.run(["node", "-e", text], capture_output=True, text=True, timeout=60)
+    run = limited.run(["node", "-e", text])
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 

@@ -24,12 +24,6 @@ def test_no_rung_is_faster_than_its_ceiling(capsys):
     assert all(0 < int(line.split()[-1].rstrip("%")) < 100 for line in lines)
 
 
-def test_more_blocks_than_registers_allow_spill(capsys):
-    thread_work.show_forced(2, 3)
-    two, three = [x.split() for x in capsys.readouterr().out.splitlines() if x[:1] in ("2", "3")]
-    assert two[2] == "0" and int(three[2]) > 100
-
-
 def test_waves_of_a_small_product_leave_places_empty(capsys):
     thread_work.show_waves("warp_tiled", 1024, 8192)
     small, large = capsys.readouterr().out.splitlines()[1:3]
@@ -46,8 +40,9 @@ def test_the_ablation_says_when_nothing_was_recorded(monkeypatch, capsys):
     monkeypatch.setattr(warp_ablation.ablation, "stored", lambda: None)
     warp_ablation.show_times()
     assert "Not recorded yet" in capsys.readouterr().out
-    rows = [{"variant": "none", "tflops": 45.678}]
+    rows = [{"variant": "none", "tflops": 45.678, "ms_min": 3.0081, "ms_max": 3.0109}]
     stored = {"machine": {"gpu": "GPU"}, "recorded": "2026-11-21T00:00", "rows": rows}
     monkeypatch.setattr(warp_ablation.ablation, "stored", lambda: stored)
     warp_ablation.show_times()
-    assert "45.7" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "45.7" in said and "3.008 to 3.011" in said
