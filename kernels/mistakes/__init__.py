@@ -27,12 +27,13 @@ from .rule import changed, place
 
 FOLDER = Path(__file__).resolve().parent
 TABLES = ("drawn", "written", "twins")
+HELD_OUT = "held_out"
 INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Seeded:
-    """A rung with some of its text changed. `table` is one of TABLES, or "rung" for one as it is."""
+    """A rung with some of its text changed. `table` is one of TABLES, HELD_OUT, or "rung" for one as it is."""
 
     rung: str
     table: str
@@ -50,7 +51,7 @@ class Seeded:
     @property
     def wrong(self) -> bool:
         """Whether it is a mistake."""
-        return self.table in ("drawn", "written")
+        return self.table in ("drawn", "written", HELD_OUT)
 
     @property
     def arch(self) -> int:
@@ -89,15 +90,23 @@ def seeded() -> tuple[Seeded, ...]:
         path = FOLDER / f"{rung}.toml"
         held = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         for table in TABLES:
-            for row in held.get(table, ()):
-                changes = tuple((one["right"], one["wrong"]) for one in row.get("change", ()))
-                drawn = (
-                    (row["way"], row["statement"], row.get("which", 0)) if "way" in row else None
-                )
-                words, setting = row.get("words", _words(drawn)), row.get("setting", {})
-                about = (row.get("kind", ""), row.get("reason", ""))
-                found.append(Seeded(rung, table, words, setting, changes, *about, drawn))
+            found += [_row(rung, table, row) for row in held.get(table, ())]
     return tuple(found)
+
+
+@cache
+def held_out() -> tuple[Seeded, ...]:
+    """Mistakes written when the emulator was done with the others: the file is as it was before it was asked."""
+    held = tomllib.loads((FOLDER / f"{HELD_OUT}.toml").read_text(encoding="utf-8"))
+    return tuple(_row(row["rung"], HELD_OUT, row) for row in held["row"])
+
+
+def _row(rung: str, table: str, row: Mapping) -> Seeded:
+    changes = tuple((one["right"], one["wrong"]) for one in row.get("change", ()))
+    drawn = (row["way"], row["statement"], row.get("which", 0)) if "way" in row else None
+    words, setting = row.get("words", _words(drawn)), row.get("setting", {})
+    about = (row.get("kind", ""), row.get("reason", ""))
+    return Seeded(rung, table, words, setting, changes, *about, drawn)
 
 
 def _words(drawn: tuple[str, str, int] | None) -> str:
