@@ -1,7 +1,7 @@
 """The benchmark of seeded mistakes, counted: what the emulator, a test of the result and compute-sanitizer make of each row.
 
 `record_emulated` stores what the emulator says (`results/mistakes-emulator.json`), with what it said at first;
-`measure.mistakes` stores what a GPU says. `scores` counts both.
+`measure.mistakes` stores what a GPU says. `scores` counts both. The rows that were held out count apart.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernels.machine import gpu
-from kernels.mistakes import Seeded, judge, seeded, unchanged
+from kernels.mistakes import HELD_OUT, Seeded, held_out, judge, seeded, unchanged
 from kernels.mistakes.names import LATER, NAMES, REPORTS
 from kernels.table import table
 
@@ -52,7 +52,7 @@ class Score:
     def count(self, row: Mapping, caught: bool, named: bool, place: bool, seconds: float) -> None:
         key = _key(row)
         self.seconds.append(seconds)
-        if row["table"] in ("drawn", "written"):
+        if row["table"] in ("drawn", "written", HELD_OUT):
             self.run += 1
             self.caught += caught
             self.named += caught and named
@@ -78,7 +78,7 @@ def record_emulated(rungs=(), seconds: float = float("inf"), again: bool = False
     """
     end = time.monotonic() + seconds
     held = emulated()
-    wanted = [row for row in seeded() if not rungs or row.rung in rungs]
+    wanted = [row for row in (*seeded(), *held_out()) if not rungs or row.rung in rungs]
     for number, row in enumerate(wanted):
         progress(number, len(wanted), row.key)
         mark, old = digest(row), held.get(row.key, {})
@@ -88,7 +88,8 @@ def record_emulated(rungs=(), seconds: float = float("inf"), again: bool = False
         found = judge(row)
         said = {"how": found.how, "found": found.kind, "said": found.words, "place": found.place}
         said |= {"case": found.case, "seconds": round(time.process_time() - begun, 2)}
-        first = old.get("first", {"how": found.how, "found": found.kind})
+        named = {"named": found.kind in _names(row.kind), "place": found.place}
+        first = old.get("first", {"how": found.how, "found": found.kind, **named})
         about = {"rung": row.rung, "words": row.words, "table": row.table, "kind": row.kind}
         held[row.key] = {**about, "digest": mark, **said, "first": first}
         _store(held)
@@ -97,7 +98,7 @@ def record_emulated(rungs=(), seconds: float = float("inf"), again: bool = False
 
 
 def _store(held: Mapping[str, dict]) -> None:
-    rows = [held[row.key] for row in seeded() if row.key in held]
+    rows = [held[row.key] for row in (*seeded(), *held_out()) if row.key in held]
     store(FILE, METHOD, {"python": platform.python_version()}, rows=rows)
 
 
@@ -107,12 +108,17 @@ def first_case(row: Seeded) -> tuple[int, ...]:
 
 
 def scores(stored: Mapping | None = None) -> list[Score]:
-    """The emulator's, at first and now; then a GPU's, where one was recorded (or is given): of the result, of each tool, of
-    any tool; and the emulator's of the same rows.
+    """The emulator's, at first and now, of the rows that it was mended by and of those held out; then a GPU's, where one was
+    recorded (or is given): of the result, of each tool, of any tool; and the emulator's of the same rows.
     """
     rows = emulated()
-    found = [_emulator(rows.values(), "emulator, at first", at_first=True)]
-    found.append(_emulator(rows.values(), "emulator"))
+    apart = {True: [], False: []}
+    for row in rows.values():
+        apart[row["table"] == HELD_OUT].append(row)
+    found = [_emulator(apart[False], "emulator, at first", at_first=True)]
+    found.append(_emulator(apart[False], "emulator"))
+    found.append(_emulator(apart[True], "emulator, held-out rows, at first", at_first=True))
+    found.append(_emulator(apart[True], "emulator, held-out rows"))
     stored = stored or recording_of_gpu()
     if stored is None:
         return found
@@ -141,11 +147,17 @@ def _emulator(rows, name: str, at_first: bool = False) -> Score:
     score = Score(name)
     for row in rows:
         said = {**row, **row["first"]} if at_first else row
-        names = NAMES.get(row["kind"], ())
-        names += () if at_first else LATER.get(row["kind"], ())
+        names = NAMES.get(row["kind"], ()) if at_first else _names(row["kind"])
         named = said["found"] in names
-        score.count(row, bool(said["how"]), named, bool(row["place"]), row["seconds"])
+        if at_first:  # of later rows, by all the names that there were then
+            named = row["first"].get("named", named)
+        score.count(row, bool(said["how"]), named, bool(said["place"]), row["seconds"])
     return score
+
+
+def _names(kind: str) -> tuple[str, ...]:
+    """The kinds of hazard or error that name a mistake of this kind."""
+    return NAMES.get(kind, ()) + LATER.get(kind, ())
 
 
 def _key(row: Mapping) -> str:

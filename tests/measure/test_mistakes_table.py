@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernels.mistakes import seeded, unchanged
+from kernels.mistakes import HELD_OUT, held_out, seeded, source, unchanged
 from kernels.mistakes.rule import changed, place, statements
 from measure import mistakes_table
 from measure.compute_sanitizer import TOOLS
@@ -73,5 +73,18 @@ def test_the_table_is_printed_without_a_gpu_s_recording(monkeypatch):
 
 def test_every_row_was_judged_as_it_is_now():
     held = mistakes_table.emulated()
-    old = [row.key for row in seeded() if held.get(row.key, {}).get("digest") is None]
+    rows = (*seeded(), *held_out())
+    old = [row.key for row in rows if held.get(row.key, {}).get("digest") is None]
     assert old == []
+
+
+def test_what_was_held_out_is_no_other_row_and_counts_apart():
+    others = {(source(row), *sorted(row.setting.items())) for row in (*seeded(), *unchanged())}
+    rows = held_out()
+    assert not others & {(source(row), *sorted(row.setting.items())) for row in rows}
+    scores = {score.name: score for score in mistakes_table.scores({"rows": []})}
+    first = scores["emulator, held-out rows, at first"]
+    assert first.run == len(rows) >= 40 and first.alarms == 0
+    assert first.caught >= 0.97 * first.run and first.line >= 0.9 * first.run
+    assert scores["emulator"].run == sum(row.wrong for row in seeded())
+    assert HELD_OUT not in {row.table for row in seeded()}
