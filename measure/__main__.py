@@ -207,29 +207,14 @@ def run_as_printed(options) -> int:
 
 
 def run_elsewhere(options) -> int:
-    from .elsewhere import b200_sums, by_triton, cutlass, deep_gemm, kittens, learn_cuda, show
+    from . import elsewhere
 
-    paths = options.learn_cuda or options.cutlass or options.thunder_kittens or options.b200_sums
-    if not (paths or options.triton):
-        raise ValueError(
-            "give --learn-cuda PATH, --cutlass PATH, --thunder-kittens PATH, --b200-sums PATH, --triton, or several of them"
-        )
-    if options.deep_gemm and not options.cutlass:
-        raise ValueError("--deep-gemm PATH needs CUTLASS's headers: give --cutlass PATH too")
-    found = []
-    if options.cutlass:
-        found.append(cutlass(options.cutlass))
-    if options.deep_gemm:
-        found.append(deep_gemm(options.deep_gemm, options.cutlass))
-    if options.thunder_kittens:
-        found.append(kittens(options.thunder_kittens))
-    if options.learn_cuda:
-        found.append(learn_cuda(options.learn_cuda))
-    if options.triton:
-        found.append(by_triton())
-    if options.b200_sums:
-        found.append(b200_sums(options.b200_sums))
-    return 1 if show(one for project in found for one in project) else 0
+    names = ("cutlass", "deep_gemm", "thunder_kittens", "learn_cuda", "b200_sums")
+    paths = {name: getattr(options, name) for name in names}
+    found = elsewhere.show(elsewhere.asked(options.triton, **paths))
+    if options.store:
+        print(elsewhere.record(found, options.triton, **paths))
+    return int(any(one.said != "right" for one in found))
 
 
 def run_published(options) -> int:
@@ -332,6 +317,7 @@ def arguments() -> argparse.ArgumentParser:
     elsewhere.add_argument(
         "--triton", action="store_true", help="products that Triton compiles (pip install triton)"
     )
+    elsewhere.add_argument("--store", action="store_true", help="write results/elsewhere.json")
     published = command(
         "published", run_published, "minimal kernels of published patterns", rungs=None
     )

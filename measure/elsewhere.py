@@ -7,17 +7,20 @@ ThunderKittens (its levels for B200); `--triton` has Triton compile products and
 attention for cuda:100, which needs no GPU; `--b200-sums PATH` compares sums that a B200 gave (`b200_sums`). A line per
 kernel says what came of it: right, wrong or refused (and what was
 missing), and which hazards the sanitizer reports. A published kernel is known to be right on a B200: one that is wrong or
-refused shows a fault of the emulator.
+refused shows a fault of the emulator. `--store` writes the list to `results/elsewhere.json`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
+import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +30,11 @@ from emulator import TensorMap
 
 from . import cute_tutorial, deep_gemm_kernels, thunder_kittens
 from .b200_sums import compare as b200_sums_of
-from .nvcc_ptx import bf16, ptx_of, wide
+from .nvcc_ptx import bf16, nvcc_version, ptx_of, wide
+from .provenance import FOLDER, commit, store
+
+STORED = FOLDER / "elsewhere.json"
+SUMS = "a B200"  # in the place of a project: what a B200 itself gave
 
 # What stands for headers of the host part, which is compiled but never run.
 STUBS = {
@@ -205,16 +212,52 @@ def b200_sums(path: str | Path) -> Iterator[Outcome]:
     """Sums that a B200 gave, beside the emulator's. ValueError for a path without them."""
     for name, alike, count in b200_sums_of(path):
         said = "right" if alike == count else "wrong"
-        yield Outcome("a B200", name, said, missing=f"{alike} of {count} sums alike, bit for bit")
+        yield Outcome(SUMS, name, said, missing=f"{alike} of {count} sums alike, bit for bit")
 
 
-def show(outcomes) -> int:
-    """Prints a line per kernel as it comes; how many were not right."""
-    bad = 0
+_CHECKOUTS = {
+    "cutlass": cutlass, "deep_gemm": deep_gemm, "thunder_kittens": kittens, "learn_cuda": learn_cuda, "b200_sums": b200_sums,
+}  # fmt: skip
+
+
+def asked(triton: bool, **paths: str | None) -> Iterable[Outcome]:
+    """What comes of the kernels in these checkouts (`_CHECKOUTS`), and of Triton's. ValueError where nothing is asked for."""
+    given = {name: paths[name] for name in _CHECKOUTS if paths.get(name)}
+    if not (given or triton):
+        options = ", ".join(f"--{name.replace('_', '-')} PATH" for name in _CHECKOUTS)
+        raise ValueError(f"give {options}, --triton, or several of them")
+    if "deep_gemm" in given and "cutlass" not in given:
+        raise ValueError("--deep-gemm PATH needs CUTLASS's headers: give --cutlass PATH too")
+    headers = {"deep_gemm": (given.get("cutlass"),)}
+    runs = [_CHECKOUTS[name](path, *headers.get(name, ())) for name, path in given.items()]
+    return itertools.chain(*runs, by_triton() if triton else ())
+
+
+def show(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Prints a line per kernel as it comes, and returns them all."""
+    shown = []
     print(f"{'project':14} {'kernel':32} {'outcome':8} {'error':>8}  hazards, or what was missing")
     for one in outcomes:
         error = "" if one.error is None else f"{one.error:.1e}"
         words = one.missing or ", ".join(one.hazards) or "none"
         print(f"{one.project:14} {one.kernel:32} {one.said:8} {error:>8}  {words}", flush=True)
-        bad += one.said != "right"
-    return bad
+        shown.append(one)
+    return shown
+
+
+def record(outcomes: Iterable[Outcome], triton: bool, **paths: str | None) -> Path:
+    """Writes `results/elsewhere.json`: what came of each kernel, from which commits and by which compilers."""
+    return store(
+        STORED,
+        "python -m measure elsewhere: kernels of others, as they are, on the emulator; right: within "
+        f"{TOLERANCE} of the largest element of the product",
+        {},
+        sources={name: commit(path) for name, path in paths.items() if path},
+        compilers={"nvcc": nvcc_version()} | ({"triton": metadata.version("triton")} if triton else {}),
+        kernels=[asdict(one) for one in outcomes],
+    )  # fmt: skip
+
+
+def stored() -> dict:
+    """What `record` wrote. FileNotFoundError where nothing was recorded."""
+    return json.loads(STORED.read_text(encoding="utf-8"))

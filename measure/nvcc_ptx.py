@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,6 +23,15 @@ def ptx_of(source: Path, out: Path, *words: str) -> str:
         lines = [line for line in done.stderr.splitlines() if "error" in line]
         raise RuntimeError(f"nvcc: {(lines or ['failed'])[0]}")
     return out.read_text(encoding="utf-8")
+
+
+def nvcc_version() -> str:
+    """The version of the nvcc on the path; "none" without one."""
+    nvcc = shutil.which("nvcc")
+    if nvcc is None:
+        return "none"
+    said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"V(\d[\d.]*)", said)[1]
 
 
 def bf16(x: np.ndarray) -> np.ndarray:

@@ -96,24 +96,23 @@ def describe() -> dict:
     }
 
 
-def commit() -> str:
-    """`$GEMM_COMMIT`, else git's, with "+" when files differ from it; "unknown" outside a
-    repository.
+def commit(of: str | Path | None = None) -> str:
+    """git's commit of this repository (or `$GEMM_COMMIT`), or of the checkout `of`, with "+" when files differ from it;
+    "unknown" outside a repository.
     """
-    if given := os.environ.get("GEMM_COMMIT"):
+    if of is None and (given := os.environ.get("GEMM_COMMIT")):
         return given
+    at, rooms = (FOLDER.parent, MEASURED) if of is None else (Path(of), ())
     try:
-        name = _git("rev-parse", "HEAD")
-        changed = _git("status", "--porcelain", "--untracked-files=no", *MEASURED)
+        name = _git(at, "rev-parse", "HEAD")
+        changed = _git(at, "status", "--porcelain", "--untracked-files=no", *rooms)
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return name + ("+" if changed else "")
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=FOLDER.parent, capture_output=True, text=True, check=True
-    )
+def _git(at: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=at, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 
 

@@ -1,6 +1,7 @@
 """How far the emulator can be believed: its counts and findings beside those of NVIDIA's tools, as recorded."""
 
 import textwrap
+from collections import Counter
 
 import kernels
 import measure
@@ -8,7 +9,7 @@ from book.cells import columns
 from book.cells.grids import grid
 from emulator.numbers import fragments
 from kernels.mistakes import seeded
-from measure import emulator_speed, mistakes_table, ncu
+from measure import elsewhere, emulator_speed, mistakes_table, ncu
 from measure.compare import recorded_comparison
 from measure.provenance import label
 from measure.results import FOLDER
@@ -48,6 +49,32 @@ def shapes():
         words = {"s8": "s8, u8", "s4": "s4, u4", "e4m3": "e4m3, e5m2"}.get(kind, kind)
         rows.append([words, ", ".join(sums), cells[0] or "-", cells[1] or "-"])
     return grid(["A and B", "sums", *kinds], rows)
+
+
+def of_others() -> None:
+    """Shows how many kernels of other projects are right here, as they are, and what the sanitizer reports of them."""
+    found = elsewhere.stored()
+    rows = []
+    for project in dict.fromkeys(one["project"] for one in found["kernels"]):
+        ran = [one for one in found["kernels"] if one["project"] == project]
+        kinds = Counter(kind for one in ran for kind in one["hazards"])
+        said = ", ".join(f"`{kind}` ({count})" for kind, count in kinds.items())
+        if project != elsewhere.SUMS:
+            rows.append(
+                [project, len(ran), sum(one["said"] == "right" for one in ran), said or "-"]
+            )
+    rows.append(["all", *(sum(row[i] for row in rows) for i in (1, 2)), ""])
+    made = " and ".join(f"{name} {version}" for name, version in found["compilers"].items())
+    columns.show(
+        {
+            "project": "whose kernels they are",
+            "kernels": "how many ran, each with random inputs",
+            "right": f"those whose largest error is at most {elsewhere.TOLERANCE:.0%} of the largest element of the right result",
+            "reported": "kinds of hazard that the sanitizer reports, and of how many kernels",
+        },
+        rows,
+        caption=f"Compiled for sm_100a (three of Triton's for sm_120a) by {made}; run on {found['recorded'][:10]}.",
+    )
 
 
 def counted() -> None:

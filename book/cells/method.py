@@ -185,6 +185,7 @@ WHAT = {
     "first-call": "the first call to cuBLAS",
     "torch": "what PyTorch reaches",
     "emulator-speed": "how fast the emulator is",
+    "elsewhere": "what the emulator makes of others' kernels",
     "lab": "the kernels of the lab",
     "published": "kernels that others published",
     "triton": "the same kernels written in Triton",

@@ -43,7 +43,8 @@ class ClusterShadow(Shadow):
         self.met = np.zeros((blocks, self.warps), np.int32)
         self.read_by = np.zeros((blocks * self.granules.count, self.warps), np.int32)
         self.reach = np.zeros((chunk.B, self.warps), np.int32)  # last access from afar, by warp
-        # when a warp came to the cluster's barrier: now, in the last round, as a block knows it
+        # when a warp came to the cluster's barrier (of a tensor core: what of it those knew who came): now, in the last round,
+        # as a block knows it
         self.came, self.gone = np.zeros((2, blocks, self.warps), np.int32)
         self.ends = np.zeros_like(self.reach)
         self.rank_base = None
@@ -170,6 +171,9 @@ class ClusterShadow(Shadow):
             if self._device is not None:
                 self._device.device.cluster_arrive(lanes)
         self.came[warps] = self.now
+        # what a tensor core did, and one of them waited for, is over
+        seen = np.where(warps[:, :, None], self.known, 0).max(axis=1)[:, self.real :]
+        np.maximum(self.came[:, self.real :], seen, out=self.came[:, self.real :])
         self.made.cluster_arrive(lanes)
 
     def cluster_complete(self, clusters):

@@ -1,5 +1,6 @@
 """Blackwell kernels of others: what the command says of right, wrong and refused ones."""
 
+import subprocess
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,8 +23,30 @@ def test_an_outcome_says_right_wrong_and_what_was_missing(capsys):
     found = [elsewhere._outcome("some", name, run) for name, run in runs.items()]
     assert [one.said for one in found] == ["right", "wrong", "refused"]
     assert found[1].error == 0.25
-    assert elsewhere.show(found) == 2
+    assert elsewhere.show(iter(found)) == found
     assert "tcgen05.mma.ws is not supported" in capsys.readouterr().out
+
+
+def test_what_is_stored_names_kernels_and_their_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(elsewhere, "STORED", tmp_path / "elsewhere.json")
+    made = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"]
+    for words in (["init", "-q"], made):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    one = elsewhere._outcome("some", "a", _run(1.0))
+    elsewhere.record([one], False, cutlass=tmp_path, learn_cuda=None)
+    found = elsewhere.stored()
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert found["sources"] == {"cutlass": head.stdout.strip()}
+    assert elsewhere.Outcome(**{**found["kernels"][0], "hazards": ()}) == one
+
+
+def test_nothing_asked_for_is_said():
+    with pytest.raises(ValueError, match="give --cutlass PATH"):
+        elsewhere.asked(False)
+    with pytest.raises(ValueError, match="needs CUTLASS's headers"):
+        elsewhere.asked(False, deep_gemm="there")
 
 
 def test_a_path_without_the_kernels_is_named(tmp_path):

@@ -119,6 +119,12 @@ ERRORS = {
     "another warp's lanes": ("load(lanes);", "load(d + (1 << 21));", "reaches lanes"),
     "no power of two": ("alloc(&base_, 64)", "alloc(&base_, 48)", "power of two"),
     "a group of two among those of one": ("tcgen05.dealloc.cta_group::1", "tcgen05.dealloc.cta_group::2", "one cta_group"),
+    "a pair without a peer": ("cta_group::1", "cta_group::2", "is for pairs of blocks"),
+    "a commit to a peer that is not there": (
+        'cluster.b64 [%0];"\n                 :: "r"(shared(b))',
+        'cluster.multicast::cluster.b64 [%0], %1;" :: "r"(shared(b)), "h"((short)3)',
+        "of a cluster of 1",
+    ),
     "another swizzle's number": ("1ull << 46 |", "1ull << 46 | 3ull << 61 |", "bits 61 to 63"),
     "a descriptor past the end": ("128ull << 16", "16000ull << 16", "reaches byte"),
 }  # fmt: skip
