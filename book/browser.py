@@ -1,4 +1,4 @@
-"""A real browser: the machine's own Chromium or Chrome, driven by Playwright."""
+"""A real browser: the machine's own Chromium or Chrome, or its Firefox, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -11,38 +11,59 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+CHROME_OF_MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+# kind: (what names it, where it is looked for, what to install)
+KINDS = {
+    "chromium": (
+        "GEMM_CHROMIUM",
+        ("chromium", "chromium-browser", "google-chrome", "chrome", CHROME_OF_MAC),
+        "Chromium or Chrome here: install one (Debian: apt-get install chromium)",
+    ),
+    "firefox": (
+        "GEMM_FIREFOX",
+        ("firefox", "firefox-esr", "/Applications/Firefox.app/Contents/MacOS/firefox"),
+        "Firefox here: install it (Debian: apt-get install firefox-esr)",
+    ),
+}
 
 
 class NoBrowser(RuntimeError):
     """There is no browser here, or nothing that drives one; says what to install."""
 
 
-def executable() -> str:
-    """The browser's path: GEMM_CHROMIUM, or the first of `NAMES` on the PATH. NoBrowser where there is none."""
-    named = os.environ.get("GEMM_CHROMIUM")
-    for candidate in [named] if named else [*NAMES, str(MAC)]:
+def executable(kind: str = "chromium") -> str:
+    """The browser's path: GEMM_CHROMIUM or GEMM_FIREFOX, else the first that is there. NoBrowser where there is none."""
+    variable, places, wanted = KINDS[kind]
+    named = os.environ.get(variable)
+    for candidate in [named] if named else places:
         if found := shutil.which(candidate):
             return found
-    raise NoBrowser(
-        "no Chromium or Chrome here: install one (Debian: apt-get install chromium), or name it in GEMM_CHROMIUM"
-    )
+    raise NoBrowser(f"no {wanted}, or name it in {variable}")
 
 
 @contextlib.contextmanager
-def launched() -> Iterator:
+def launched(kind: str = "chromium") -> Iterator:
     """A Playwright browser, without a window."""
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import Error, sync_playwright
     except ImportError:
         raise NoBrowser("Playwright is missing: pip install -r requirements-browser.txt") from None
-    path = executable()
-    # Chromium's sandbox does not start for root, which is who one is in most containers.
-    flags = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
+    how = {"executable_path": executable(kind)}
+    if kind == "firefox":
+        how["channel"] = "moz-firefox"  # Mozilla's own, through WebDriver BiDi; else a patched one
+    elif getattr(os, "geteuid", lambda: 1)() == 0:
+        # Chromium's sandbox does not start for root, which is who one is in most containers.
+        how["args"] = ["--no-sandbox"]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        browser = getattr(playwright, kind).launch(**how)
         try:
+            try:
+                browser.new_context().close()
+            except Error as problem:
+                raise NoBrowser(
+                    f"Playwright does not drive {kind} {browser.version}: pip install -r requirements-browser.txt"
+                    f" ({problem.message.splitlines()[0]})"
+                ) from None
             yield browser
         finally:
             browser.close()

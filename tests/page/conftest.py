@@ -1,5 +1,5 @@
-"""The page that runs: its cells in Pyodide, in Node and in Chromium. `make test-page` puts Python into the rendered
-pages and runs these; what needs neither is in `make test` as well.
+"""The page that runs: its cells in Pyodide, in Node and in a browser. `make test-page` puts Python into the rendered
+pages and runs these; what needs neither is in `make test` as well. The browser is what GEMM_PAGE names.
 """
 
 import os
@@ -28,14 +28,14 @@ def site(place):
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    with browser.launched() as launched:
+def opened():
+    with browser.launched(os.environ["GEMM_PAGE"]) as launched:
         yield launched
 
 
 @pytest.fixture
-def tab(chromium):
-    context = chromium.new_context(viewport=SCREEN, color_scheme="light")
+def tab(opened):
+    context = opened.new_context(viewport=SCREEN, color_scheme="light")
     page = context.new_page()
     page.set_default_timeout(30_000)
     yield page

@@ -199,7 +199,9 @@ def test_an_explorer_takes_free_sizes(open_page):
     form = reader.cell(index).locator("form.run-form")
     reader.tab.evaluate("document.querySelector('.run-bar .run-status').textContent = ''")
     for name, value in {"M": 33, "N": 17, "K": 5}.items():
-        form.get_by_label(name, exact=True).fill(str(value))
+        field = form.get_by_label(name, exact=True)
+        field.press("ControlOrMeta+a")  # Firefox's driver would write behind what stands there
+        field.press_sequentially(str(value))
     form.get_by_role("button", name="Count").click()
     reader.wait()
     answer = form.locator(".run-answer").inner_text()
@@ -268,11 +270,11 @@ def test_pages_from_a_folder_name_the_command_that_serves_them(tab):
     assert page_python.SERVE in bar.inner_text() and bar.locator("button").count() == 0
 
 
-def test_the_zip_of_the_pages_runs_from_a_web_server(chromium, tmp_path, monkeypatch):
+def test_the_zip_of_the_pages_runs_from_a_web_server(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(publish, "RELEASE", tmp_path)
     monkeypatch.setattr(page_python, "marked_stand_in", lambda site: False)
     zipfile.ZipFile(publish.site()).extractall(tmp_path)
-    tab = chromium.new_page()
+    tab = opened.new_page()
     with browser.served(tmp_path / f"gemm-ladder-{edition.version()}") as address:
         reader = Reader(tab, address + page_of("one_thread_one_output"))
         assert reader.run(first_cell("one_thread_one_output"), "40 + 2").strip() == "42"
