@@ -93,6 +93,7 @@ class Launch:
         self.module, self.code, self.grid, self.block = module, code, grid, block
         self.cluster = self._check_cluster(cluster)
         self.tensor_maps: list[Mapped] = []
+        self.changed_maps: dict[bytes, Mapped | None] = {}  # those that the kernel makes
         self.counting, self.cooperative = count, bool(cooperative)
         self.limits = limits or Limits()
         for what, number in (("shared_bytes", shared_bytes), ("record", record)):
@@ -289,7 +290,9 @@ class Launch:
 
     def _behind_pointer(self, number: int, data: bytes) -> bytes:
         held = np.frombuffer(bytearray(data), np.uint8)
-        return self.space.add(f"what argument {number} points to", held).start.to_bytes(8, "little")
+        buffer = self.space.add(f"what argument {number} points to", held)
+        self.arrays.setdefault(number, []).append(buffer)
+        return buffer.start.to_bytes(8, "little")
 
     def _tensor_map(self, number: int, given: TensorMap, where: str, mapped) -> bytes:
         """A tensor map's 128 bytes; its array has an address too, the same as where it is passed itself."""

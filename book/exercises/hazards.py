@@ -155,6 +155,14 @@ HAZARDS = {
         "a product that nobody waited for",
         "starts a product, and the kernel ends before anybody has waited for its commit",
     ),
+    "unreleased-map": (
+        "a changed tensor map that TMA may not see",
+        "copies by a tensor map that was changed. fence.proxy.tensormap::generic.release has to come after the change",
+    ),
+    "unacquired-map": (
+        "a changed tensor map that TMA may not see",
+        "copies by a tensor map that was changed. Its block needs fence.proxy.tensormap::generic.acquire on the address",
+    ),
     "foreign-lanes": (
         "an address of another warp's lanes",
         "names lanes 0 to 31 of tensor memory from a warp that has others: the warp's first lane is missing in the address",

@@ -18,7 +18,7 @@ _FIRST = 2  # the bits above are those of `Pointers.sources`
 _SPACES = {"global", "shared", "const", "local", "param"}
 _ELSEWHERE = {"const", "param", "local", "shared"}
 _READS = {"ld", "ldu", "atom", "red"}
-_WRITES = {"st", "atom", "red"}
+_WRITES = {"st", "atom", "red", "tensormap"}
 _ACCESSES = {*_READS, *_WRITES, "cp", "wmma"}
 
 
@@ -157,6 +157,8 @@ def _guesses(decoded, loads, updated) -> frozenset[int]:
 def _maybe_global(ins: Instruction) -> list[Address | None]:
     """Its addresses, without those that its words say are elsewhere: a copy names its target's space, then its source's."""
     addresses = [x for x in ins.operands if isinstance(x, Address)]
+    if ins.parts[0] == "tensormap":
+        return addresses[:1]  # a copy is from shared memory
     if ins.parts[0] != "cp":
         return addresses
     if "prefetch" in ins.parts:

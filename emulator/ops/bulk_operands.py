@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from emulator.errors import Accessed, ExecutionError, Misaligned, OutOfBounds
-from emulator.machine import boxes
+from emulator.machine import boxes, map_fields
 from emulator.machine.boxes import Mapped
 from emulator.machine.cluster import RANK_BITS, REMOTE
 from emulator.machine.memory import SHARED_WINDOW
+from emulator.sanitizer.tensor_maps import changes
 
 
 class Issuers:
@@ -79,23 +80,43 @@ def map_at(m, address: int, ins, block: int, thread: int) -> Mapped:
     if address % 64:
         text = f"a tensor map at {address:#x}: it must stand at a multiple of 64 bytes"
         m.fail(Misaligned, text, ins, block, thread, address=address)
-    number = None
+    found, known = None, m.launch.tensor_maps
     if buffer is not None and address + boxes.BYTES <= buffer.end:
         start = address - buffer.start
-        number = boxes.number_of(buffer.bytes[start : start + boxes.BYTES].tobytes())
-    if number is None or number >= len(m.launch.tensor_maps):
+        data = buffer.bytes[start : start + boxes.BYTES].tobytes()
+        number = boxes.number_of(data)
+        if number is None:
+            found = _changed(m, data, address, ins, block, thread)
+        elif number < len(known):
+            found = known[number]
+        if m.device is not None and buffer.name != "the parameters":
+            changes(m.device).used(ins, block, thread, address)
+    if found is None:
         text = (
             f"there is no tensor map at {address:#x}; pass an emulator.TensorMap for a parameter "
             "of 128 bytes (const __grid_constant__ CUtensorMap) and take that parameter's address"
         )
+        if address >= SHARED_WINDOW:
+            text = "a tensor map in shared memory: TMA takes maps from global memory and parameters"
         m.fail(ExecutionError, text, ins, block, thread, address=address)
-    found = m.launch.tensor_maps[number]
     if found.map.interleave:
         text = (
             f"a tensor map with interleave {found.map.interleave}: this machine does not model it"
         )
         m.fail(ExecutionError, text, ins, block, thread)
     return found
+
+
+def _changed(m, data: bytes, address: int, ins, block: int, thread: int) -> Mapped | None:
+    """The map that the kernel has made of these bytes; of equal bytes the same."""
+    made = m.launch.changed_maps
+    if data not in made:
+        try:
+            made[data] = map_fields.changed(data, m.launch.space)
+        except ValueError as problem:
+            text = f"the tensor map at {address:#x}, which the kernel has changed: {problem}"
+            m.fail(ExecutionError, text, ins, block, thread, address=address)
+    return made[data]
 
 
 def maps_of(m, rows: Issuers, address: np.ndarray, rank: int, ins) -> list[Mapped]:

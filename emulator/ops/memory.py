@@ -175,6 +175,6 @@ FENCES = {
     },
     "fence": {
         f"sc|acq_rel|acquire|release {SCOPE} {_RESTRICTED}": Row(_fence, types="", spread="none"),
-        f"proxy! alias|async::generic|tensormap::generic! acquire|release {SCOPE} {_RESTRICTED}": _HINT,
+        f"proxy! alias|async::generic! acquire|release {SCOPE} {_RESTRICTED}": _HINT,
     },
 }

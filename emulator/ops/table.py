@@ -27,6 +27,7 @@ from emulator.ops import (
     tcgen05,
     tcgen05_mma,
     tensor,
+    tensor_maps,
     video,
     warp,
     wgmma,
@@ -76,7 +77,7 @@ FAMILIES = (
     Family("warp", warp.OPCODES, "bar.warp"),
     Family(
         "block",
-        merged(barriers.OPCODES, memory.FENCES, cluster.FENCES),
+        merged(barriers.OPCODES, memory.FENCES, cluster.FENCES, tensor_maps.FENCES),
         "sync, arrive, red; numbered, and for a number of threads",
     ),
     Family(
@@ -98,8 +99,8 @@ FAMILIES = (
     ),
     Family(
         "asynchronous copies",
-        merged(copies.OPCODES, bulk.OPCODES, mbarrier.OPCODES),
-        "cp.async; bulk copies and reductions, tiles of tensor maps (1 to 5 dimensions), multicast; "
+        merged(copies.OPCODES, bulk.OPCODES, tensor_maps.OPCODES, mbarrier.OPCODES),
+        "cp.async; bulk copies and reductions, tiles of tensor maps (1 to 5 dimensions), multicast; maps changed by the kernel; "
         "mbarriers with transactions",
     ),
     Family(

@@ -9,6 +9,26 @@ from __future__ import annotations
 
 import numpy as np
 
+# What a report of such a copy says of the reason.
+WHY = {
+    "unfinished-store": (
+        "that copy out of shared memory is under way: its thread must wait with cp.async.bulk.wait_group, without "
+        ".read, before anybody touches it"
+    ),
+    "missing-proxy-fence": (
+        "the one is of the generic proxy, the other of the async proxy, and no fence.proxy.async stands between: put "
+        "one after the write, before the barrier"
+    ),
+    "unreleased-map": (
+        "TMA may still see the old one: after the change, the block that made it must execute "
+        "fence.proxy.tensormap::generic.release, of a scope that reaches the user, or copy it by tensormap.cp_fenceproxy"
+    ),
+    "unacquired-map": (
+        "TMA may still see the old one: a thread of the block that uses it must execute "
+        "fence.proxy.tensormap::generic.acquire on its address, after the change and before the copy"
+    ),
+}
+
 
 class BulkGlobal:
     """The copies of one chunk. shadow: its DeviceShadow."""

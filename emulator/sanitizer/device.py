@@ -26,23 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from emulator.sanitizer.bulk_global import BulkGlobal
+from emulator.sanitizer.bulk_global import WHY, BulkGlobal
 from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
 
 KIND = "global-race"
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
 _FLAGS = 8  # different places of one strong access that may carry order between warps
 _TO_OTHERS = {"release", "acq_rel"}
-_WHY = {
-    "unfinished-store": (
-        "that copy out of shared memory is under way: its thread must wait with cp.async.bulk.wait_group, without "
-        ".read, before anybody touches it"
-    ),
-    "missing-proxy-fence": (
-        "the one is of the generic proxy, the other of the async proxy, and no fence.proxy.async stands between: put "
-        "one after the write, before the barrier"
-    ),
-}
 
 
 class _Last:
@@ -97,6 +87,7 @@ class DeviceMemory:
             np.zeros(total, np.int32) if ordered else None
         )  # when each was last released to
         self.storing = None  # by granule: the ticket of a copy out of shared memory under way
+        self.maps = None  # see `tensor_maps`
         self.proxied = np.zeros(
             (len(blocks), threads // 32), np.int32
         )  # a warp's last fence.proxy.async
@@ -464,8 +455,8 @@ class DeviceShadow:
             why = "nothing orders one block before the other (a fence and an atomic flag would)"
         if ins is earlier and did == "wrote":
             why = why.replace("no barrier stands between", "which value stays is a matter of luck")
-        if kind in _WHY:
-            why = _WHY[kind]
+        if kind in WHY:
+            why = WHY[kind]
         text = (
             f"thread {self._thread(thread)} {verb} byte {offset} of {buffer.name} {where(ins)}, which {by} "
             f"{did} {where(earlier)}; {why}"

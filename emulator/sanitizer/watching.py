@@ -103,6 +103,7 @@ def watch_device(code, space, arrays, maps, tiled, report, blocks, block):
     `boxes.Mapped`. blocks: (n, 3) coordinates of the launch's blocks; block: its extents.
     """
     pointers = code.pointers
+    changed = any(ins.parts[0] == "tensormap" for ins in code.instructions.values())
     named = {buffer.name: buffer for buffer in space.buffers}
 
     def buffers(index, sources):
@@ -110,8 +111,8 @@ def watch_device(code, space, arrays, maps, tiled, report, blocks, block):
         found = pointers.of(sources)
         if found is None:
             return None
-        if "tensor" in code.instructions[index] and not maps.issuperset(found):
-            return None  # a map that the kernel has put somewhere
+        if "tensor" in code.instructions[index] and (changed or not maps.issuperset(found)):
+            return None  # a map that the kernel has put somewhere, or changed
         known = [b for x in found if isinstance(x, int) for b in arrays.get(x, ())]
         known += [named[x] for x in found if not isinstance(x, int) and x in named]
         return {id(b): b for b in known} or None
@@ -124,11 +125,11 @@ def watch_device(code, space, arrays, maps, tiled, report, blocks, block):
             break
         written |= here
     threads = block[0] * block[1] * block[2]
-    if not written or threads * len(blocks) == 1:
+    if not written or (threads * len(blocks) == 1 and not changed):
         return None
     watched, width = set(), 4
     for one in tiled:
-        if any(buffer.start <= one.start < buffer.end for buffer in written.values()):
+        if changed or any(b.start <= one.start < b.end for b in written.values()):
             width = min(width, one.map.itemsize)
     for table in (pointers.reads, pointers.writes):
         for index, sources in table.items():
