@@ -42,12 +42,12 @@ def in_words(number: int) -> str:
 
 
 def _numerals(number: float) -> set[str]:
-    """How a page prints this number: 16,384 and 16384; 1.309, 1.31 and 1.3."""
+    """How a page prints this number: 16,384 and 16384; 5 and 5.0; 1.309, 1.31 and 1.3; 0.644, 64.4% and 64%."""
     if float(number).is_integer():
-        return {f"{int(number):,}", f"{int(number)}"}
+        return {f"{int(number):,}", f"{int(number)}", f"{int(number)}.0"}
     rounded = {f"{number:,.{digits}f}".rstrip("0").rstrip(".") for digits in (1, 2, 3, 4)}
     near = {text for text in rounded if abs(float(text.replace(",", "")) - number) < 0.03 * number}
-    parts = {f"{100 * number:.3g}%"} if 0 < number < 1 else set()
+    parts = {f"{100 * number:.{n}g}%" for n in (2, 3)} if 0 < number < 1 else set()
     whole = {f"{number:,.0f}"} if number > 10 else set()
     return near | parts | whole
 
@@ -67,9 +67,7 @@ def pattern(answer: Answer) -> re.Pattern:
     if isinstance(answer, str):
         return re.compile(rf"(?i)(?<!\w){re.escape(answer)}(?!\w)")
     digits = "|".join(re.escape(numeral) for numeral in sorted(_numerals(answer), key=len))
-    found = [
-        rf"(?<![\w.,])(?:{digits})(?![\w%]|[.,]\d|(?<=%)\w)|(?<![\w.,])(?:{digits})(?=[x×%]\b)"
-    ]
+    found = [rf"(?<![\w.,])(?:{digits})(?=x\b|(?!\w|[.,]\d))"]
     words = [in_words(int(answer))] if float(answer).is_integer() else []
     words += [word for part, word in _PARTS.items() if part == answer]
     words += _OTHERS.get(answer, ())

@@ -20,7 +20,8 @@ _CSS = (
     "text-align:left;vertical-align:top;font-weight:400;color:var(--gl-ink);background:none}"
     ".gl table.gl-table thead th{font-weight:650;vertical-align:bottom;border-bottom:1.5px solid var(--gl-muted)}"
     + "".join(
-        f".gl table.gl-table.n{n} tr>:nth-child({n}){{text-align:right;white-space:nowrap}}"
+        f".gl table.gl-table.n{n} tr>:nth-child({n}){{text-align:right}}"
+        f".gl table.gl-table.n{n} td:nth-child({n}){{white-space:nowrap}}"
         for n in range(2, 25)
     )
     + ".gl table.gl-table tr:last-child td,.gl table.gl-table tr:last-child th{border-bottom:0}"

@@ -108,6 +108,14 @@ LABELS = """() => {
   }
   return found;
 }"""
+# What a reader of a desktop would have to scroll sideways.
+SIDEWAYS = """() => {
+  const roots = [document, ...[...document.querySelectorAll(".gl-explorer")].map((host) => host.shadowRoot)].filter(Boolean);
+  const all = roots.flatMap((root) => [...root.querySelectorAll(root === document ? "article *" : "*")]);
+  return all.filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX))
+    .filter((e) => e.checkVisibility({ visibilityProperty: true }))
+    .map((e) => `${e.scrollWidth - e.clientWidth} pixels: ${e.textContent.trim().slice(0, 60)}`);
+}"""
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
 
 
@@ -219,6 +227,7 @@ def test_no_answer_is_in_sight_before_the_reader_has_answered(opened):
 def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
     tab = opened.tab
     tab.add_style_tag(content=STILL)
+    tab.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
     calm(opened)
     assert dead(tab, opened.name) == []
 
@@ -229,6 +238,7 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
         wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 1, f"{kind}: the page is {wide} pixels wider than its window"
         assert kind == "dark" or tab.evaluate(LABELS) == [], kind
+        assert kind != "light" or tab.evaluate(SIDEWAYS) == []
     assert tab.evaluate(SMALL) == [], "on a phone"
     assert found == {}, "\n".join(f"{k}: {p}" for k, all_ in found.items() for p in all_)
 
