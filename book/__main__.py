@@ -82,7 +82,6 @@ def lab(port: int = 0) -> None:
         "-m", "jupyterlab", "book/01_start_here.ipynb",
         f"--LabServerApp.extra_labextensions_path={folder}",
         f"--ContentsManager.hide_globs={list(lab.HIDDEN)}",
-        "--LabApp.news_url=",
     )  # fmt: skip
 
 

@@ -18,6 +18,11 @@ from book.chapters import ROOT
 NAME = "gemm-ladder-cuda"
 # What a reader looks for in the list of files are chapters.
 HIDDEN = ("_*", "*.py", "*.toml", "*.bib", "*.png", "*.md", "answers", "cells", "samples", "cuda")
+# JupyterLab shows the first line of what it folds, which may tell the answer that the fold is there for.
+FOLDED = (
+    ".jp-MarkdownCell .jp-PlaceholderText{display:none}"
+    '.jp-MarkdownCell .jp-Placeholder-contentContainer::before{content:"This tells the answer: give yours above, or unfold it"}'
+)
 _BEGIN = """(() => {
   const mounts = [];
   const style = document.createElement("style");
@@ -41,7 +46,7 @@ def script() -> str:
 
     folder = ROOT / "figures" / "js"
     kinds = sorted({path.stem for path in folder.glob("*.js")} - {"common", "choice"})
-    parts = [_BEGIN % json.dumps("".join(carried.STYLES.values()))]
+    parts = [_BEGIN % json.dumps("".join([*carried.STYLES.values(), FOLDED]))]
     for kind in kinds:
         mount = f'mounts.push(() => mount("{kind}", explorer));'
         parts.append(f"(() => {{\n{widgets.mounting(kind)}\n{mount}\n}})();\n")

@@ -129,11 +129,19 @@ def _fold(metadata) -> None:
 
 
 def _seal(notebook) -> None:
-    """Folds the outputs that tell a prediction's answer (`book.telling`): JupyterLab and Colab show a line to open."""
+    """Folds the text and the outputs that tell a prediction's answer (`book.telling`): JupyterLab shows a line to open, Colab
+    of outputs too (its text is folded by `book.publish`)."""
     from book import telling
 
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.metadata.pop("jupyter", None)
     for place, asked in telling.behind(notebook):
         cell = notebook.cells[place]
-        if cell.cell_type == "code" and telling.tells(cell, asked):
+        if not telling.tells(cell, asked):
+            continue
+        if cell.cell_type == "code":
             cell.metadata["jupyter"] = cell.metadata.get("jupyter", {}) | {"outputs_hidden": True}
             cell.metadata["collapsed"] = True
+        else:
+            cell.metadata["jupyter"] = {"source_hidden": True}

@@ -106,6 +106,7 @@ def published(text: str, repository: str = "") -> str:
         cell = notebook.cells[place]
         if cell.cell_type == "markdown" and telling.tells(cell, asked):
             cell.source = _folded(cell.source)
+            cell.metadata.pop("jupyter", None)
     known = chapters.NO_ADDRESS.removesuffix('""') + json.dumps(repository)
     for cell in notebook.cells:
         if chapters.has_tag(cell, chapters.SETUP_TAG):

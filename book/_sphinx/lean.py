@@ -5,6 +5,7 @@ are a font of those that some page shows, and only the search page has the index
 """
 
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def slim(pages: Path) -> None:
 def _icons(font: Path, codes: set[int], pages: Path) -> None:
     """Writes the part of a font that draws these codes."""
     place = pages.joinpath(*["_static", "vendor", "fontawesome", "webfonts"])
+    logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # Sphinx has all of its lines shown
     made = TTFont(font, recalcTimestamp=False)
     options = subset.Options(flavor="woff", layout_features=[], hinting=False, notdef_outline=True)
     maker = subset.Subsetter(options)

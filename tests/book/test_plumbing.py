@@ -5,7 +5,7 @@ import copy
 import nbformat
 import pytest
 
-from book import plumbing
+from book import plumbing, telling
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,15 @@ def test_every_chapter_folds_its_plumbing(notebooks):
         plumbing.tag(tagged)
         for cell, wanted in zip(notebook.cells, tagged.cells, strict=True):
             assert cell.metadata == wanted.metadata, f"{name}: `python -m book.chapters setup`"
+
+
+def test_what_tells_an_answer_is_folded_in_jupyterlab_text_and_outputs(notebooks):
+    folded = {"markdown": 0, "code": 0}
+    for name, notebook in notebooks.items():
+        for place, asked in telling.behind(notebook):
+            cell = notebook.cells[place]
+            if telling.told(telling.seen(telling.shown(cell)), asked):
+                key = "source_hidden" if cell.cell_type == "markdown" else "outputs_hidden"
+                assert cell.metadata.get("jupyter", {}).get(key), f"{name}, cell {place}"
+                folded[cell.cell_type] += 1
+    assert all(folded.values())
