@@ -88,8 +88,12 @@ def compiled(
     seconds: float = math.inf,
 ) -> dict[str, list[Candidate]]:
     """{rung: its candidates}, compiled for `arch` in `jobs` processes, in the order of `space`; what
-    is not compiled after `seconds` is dropped, with the reason.
+    is not compiled after `seconds` is dropped, with the reason. NoCompiler where there is none.
     """
+    if (
+        space
+    ):  # a missing compiler is said here: a browser cannot start the processes that would say it
+        _compile(space[0][0].name, space[0][1], arch)
     end = time.monotonic() + seconds
     workers = os.cpu_count() or 1 if jobs is None else jobs
     found: dict[int, Candidate] = {}

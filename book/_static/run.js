@@ -54,6 +54,7 @@ const elsewhere = (error) => {
 class RunCell {
   constructor(place, nth, run) {
     Object.assign(this, { place, nth, run, editor: null, stored: null, source: null, notes: [] });
+    place.id ||= `run-cell-${nth}`;
     this.index = Number(/run-cell-(\d+)/.exec(place.className)[1]);
     const input = place.querySelector(".cell_input");
     this.code = input?.querySelector(".highlight");
@@ -80,6 +81,7 @@ class RunCell {
     this.code.hidden = true;
     this.tools.before(editor);
     this.editor = editor;
+    editor.setSelectionRange(0, 0); // else a narrow screen shows the ends of its lines
     this.change.textContent = "Restore";
     this.change.setAttribute("aria-label", `Restore cell ${this.nth}`);
     editor.focus();
@@ -154,6 +156,7 @@ const runPage = () => {
   let sources = null;
   let asked = 0; // grows with every request and every stop: an answer to an older one is late
   let busy = false;
+  let failed = null; // the cell that did
   let form = null; // the one that waits for an answer
 
   bar.setAttribute("role", "group");
@@ -173,6 +176,7 @@ const runPage = () => {
 
   const idle = () => {
     busy = false;
+    bar.classList.remove("run-working");
     form = null;
     stop.disabled = true;
     progress.hidden = true;
@@ -203,6 +207,14 @@ const runPage = () => {
       say(`Cell ${cell.nth} of ${cells.size} runs.`);
     },
     ran({ index, more }) {
+      failed = more.well || more.elsewhere ? null : cells.get(index);
+      // Python knows the notebook's cells; those that the reader sees are numbered from 1.
+      for (const one of more.outputs)
+        if (one.error)
+          one.text = one.text.replace(/<cell (\d+)>/g, (all, at) => {
+            const nth = cells.get(Number(at))?.nth;
+            return nth ? `<cell ${nth}>` : all;
+          });
       cells.get(index)?.ran(more);
     },
     called({ outputs }) {
@@ -214,6 +226,10 @@ const runPage = () => {
       idle();
       const done = well ? "Done." : "A cell failed; its message stands below it.";
       say(`${done} Python uses ${Math.round(memory / 1e6)} MB.`);
+      if (well || !failed) return;
+      const there = make("a", `Go to cell ${failed.nth}`);
+      there.href = `#${failed.place.id}`;
+      status.append(" ", there, ".");
     },
     broke({ why }) {
       broke(why);
@@ -222,7 +238,10 @@ const runPage = () => {
   const send = async (what) => {
     if (busy) return;
     busy = true;
+    failed = null;
     stop.disabled = false;
+    bar.classList.add("run-working"); // it stays in sight: what happens is said there, and what stops it is there
+    cells.get(what.index)?.place.classList.add("run-busy");
     const mine = ++asked;
     if (!worker) {
       say("Loading Python.");

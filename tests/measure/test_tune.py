@@ -8,6 +8,7 @@ import pytest
 
 from kernels import RUNGS, find, gpu, settings
 from kernels.build import Report
+from kernels.errors import NoCompiler
 from measure import candidates, tune
 from measure.timing import Timing
 
@@ -187,3 +188,13 @@ def test_other_number_formats_begin_with_the_best_tiles_of_the_row_s(tmp_path, m
     half = rows["float16->float16"]
     assert half["macros"]["HALF_OUTPUT"] == 1 and half["macros"]["BM"] == 64
     assert half["tried"] < rows["float16->float32"]["tried"] / 2
+
+
+def test_a_search_without_a_compiler_says_so_before_it_starts_processes(monkeypatch):
+    def no_compiler(name, macros, arch):
+        raise NoCompiler(f"{name} for sm_{arch}")
+
+    monkeypatch.setattr(candidates, "build", no_compiler)
+    monkeypatch.setattr(candidates, "ProcessPoolExecutor", lambda *_, **__: pytest.fail("started"))
+    with pytest.raises(NoCompiler, match="naive for sm_90 is not among the builds"):
+        candidates.compiled([(find("naive"), find("naive").macros)], "90")

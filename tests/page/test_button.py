@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
+from playwright.sync_api import expect
 
 from book import browser, chapters, edition, page_python, publish
 from tests.browser.test_pages import AXE, RUN_AXE, STILL, by_axe
@@ -170,7 +171,13 @@ def test_cells_are_edited_broken_stopped_and_reset(open_page):
     assert reader.run(index, "here = 6\nhere * 7").strip() == "42"
     failed = reader.run(index, "here = 6\n\nhere / 0")
     assert "ZeroDivisionError" in failed and "line 3" in failed and "page_cells" not in failed
-    assert "A cell failed" in reader.status.inner_text()
+    # The cell has one number: in the traceback, in its button's name, and in the link that leads to it.
+    label = reader.cell(index).get_by_role("button", name="Run").get_attribute("aria-label")
+    number = label.removeprefix("Run cell ")
+    assert f'"<cell {number}>"' in failed and "A cell failed" in reader.status.inner_text()
+    reader.tab.evaluate("scrollTo(0, 0)")
+    reader.status.get_by_role("link", name=f"Go to cell {number}").click()
+    expect(reader.cell(index)).to_be_in_viewport()
     assert "SyntaxError" in reader.run(index, "here =")
     assert "no shell" in reader.run(index, "!nvcc x.cu")
     # What needs a compiler leaves the book's output in place, and one line says so.
@@ -181,6 +188,9 @@ def test_cells_are_edited_broken_stopped_and_reset(open_page):
     reader.cell(index).locator("textarea").fill("while True:\n    pass")
     reader.cell(index).get_by_role("button", name="Run").click()
     reader.tab.wait_for_selector(".run-busy", timeout=WAIT)
+    # However far down the cell is, what stops it is in sight.
+    assert reader.tab.evaluate("scrollY") > 900
+    expect(reader.tab.get_by_role("button", name="Stop")).to_be_in_viewport()
     reader.press("Stop")
     assert reader.status.inner_text().startswith("Stopped")
     assert "NameError" in reader.run(index, "here")
