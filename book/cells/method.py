@@ -187,6 +187,7 @@ WHAT = {
     "emulator-speed": "how fast the emulator is",
     "elsewhere": "what the emulator makes of others' kernels",
     "lab": "the kernels of the lab",
+    "page": "what running a page costs a browser",
     "published": "kernels that others published",
     "triton": "the same kernels written in Triton",
     "ablation": "warp_tiled with and without each of its ideas",

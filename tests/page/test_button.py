@@ -3,7 +3,6 @@ does to them.
 """
 
 import json
-import os
 import re
 import zipfile
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from book import browser, chapters, edition, page_python, publish
+from book.page_costs import ENDED, processor_seconds
 from tests.browser.test_pages import AXE, RUN_AXE, STILL, by_axe
 from tests.browser.visited import BELOW, SITE
 from tests.page import rungs
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.xdist_group("button")
 CHAPTERS = ("the_machine", "one_thread_one_output", "tiles_in_shared_memory", "wgmma")
 SIX = ["naive", "tiled", "mma_sync", "mma_tf32", "tma_mma", "wgmma"]
 WAIT = 300_000  # ms of the clock, on a machine that others load
-ENDED = """() => /^(Done|A cell failed|Python could not)/.test(document.querySelector(".run-status").textContent)"""
 # {cell: [has an excuse to differ, the words of its output]}, also those of figures that move
 OUTPUTS = """() => {
   const words = (node) => {
@@ -43,22 +42,6 @@ def page_of(stem: str) -> str:
     """The page whose file is called so behind its number."""
     (found,) = [p for p in chapters.paths() if re.sub(r"^\d+_", "", p.stem) == stem]
     return found.relative_to(chapters.ROOT).with_suffix(".html").as_posix()
-
-
-def processor_seconds() -> float:
-    """What this process's descendants have computed, the browser among them; 0 where there is no /proc."""
-    about = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            words = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
-            continue
-        about[int(stat.parent.name)] = (int(words[1]), int(words[11]) + int(words[12]))
-    mine, ticks = {os.getpid()}, 0
-    while new := {pid for pid, (above, _) in about.items() if above in mine} - mine:
-        mine |= new
-        ticks += sum(about[pid][1] for pid in new)
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class Reader:
