@@ -53,14 +53,19 @@ class Module:
                 memory = self._memory
                 add = memory.add_constant if variable.space == "const" else memory.add
                 self._variables[variable.name] = add(variable.name, data)
-        for variable in self.program.variables.values():
-            for offset, width, symbol in variable.pointers:
+        for variable in [*self.program.variables.values(), *self._inside_functions()]:
+            for offset, width, symbol, shift in variable.pointers:
                 target = self._variables.get(symbol.name)
                 start = target.start if target else self.program.address_of(symbol.name)
                 if start is not None:  # those of functions without a body stay 0
-                    address = (start + symbol.offset).to_bytes(8, "little")[:width]
+                    address = (start + symbol.offset >> shift).to_bytes(8, "little")[:width]
                     data = self._variables[variable.name].bytes
                     data[offset : offset + width] = np.frombuffer(address, np.uint8)
+                elif symbol.name not in {*self.program.declared, *self.program.functions}:
+                    text = (
+                        f"{variable.name} begins as the address of {symbol.name}, which is nowhere"
+                    )
+                    raise PtxError(text, variable.line, "")
 
     def fresh(self) -> Module:
         """This module with its variables as they were at first. What was parsed and decoded is shared."""

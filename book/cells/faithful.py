@@ -183,7 +183,7 @@ def seeded_mistakes() -> None:
     scores = mistakes_table.scores(stored)
     columns.show(
         {
-            "judge": "who judges; at first: by the words that were foreseen as naming a mistake; held-out rows: written later, below",
+            "judge": "who judges; at first: by the words that were foreseen as naming a mistake; held-out rows: see below",
             "mistakes": "mistakes that it judged",
             "caught": "of these, it found something wrong",
             "named": "and what it said is about a mistake of that kind",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from emulator.machine.boxes import BYTES
+BYTES = 128  # of a map
 
 
 def changes(device) -> Changes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from emulator.text.constants import PRODUCT
 from emulator.text.declarations import Declarations, Scope, register_type
 from emulator.text.program import (
     SINK,
@@ -30,7 +31,6 @@ from emulator.text.words import floating, integer, joined
 _ELEMENTS = ("xyzw", "rgba")  # of a vector register: v.x or v.r is the first
 _SELECTOR = re.compile(r"[bh]\d{1,4}")
 _VIDEO = re.compile(r"v(add|sub|absdiff|avrg|min|max|shl|shr|mad|set)[24]?(\.|$)")
-_PRODUCT = 9  # how tightly a sum's operands are bound, in a constant expression
 MOST_REGISTERS = 1 << 20  # of a function; ptxas takes no more than memory has room for
 
 
@@ -264,9 +264,9 @@ class Body:
                 if p.accept("+"):
                     continue
                 if p.accept("-"):
-                    offset -= p.constant(_PRODUCT)
+                    offset -= p.whole(PRODUCT)
                 elif p.tokens[p.at][0] == "int" or p.peek() == "(":
-                    offset += p.constant(_PRODUCT)
+                    offset += p.whole(PRODUCT)
                 elif p.accept(","):  # a sampler, coordinates of a texture, surface or tensor
                     further.append(self.operand(scope))
                 else:
@@ -280,7 +280,8 @@ class Body:
             return Address(base, offset, tuple(further))
         if word == "~" or (word == "(" and not self.is_call):
             return self.constant_operand()
-        if kind == "int" and p.operator() and p.tokens[p.at + 1][0] != "word":  # `1|%p` is a pair
+        number = kind in ("int", "float")
+        if number and p.operator() and p.tokens[p.at + 1][0] != "word":  # `1|%p` is a pair
             return self.constant_operand()
         if word in ("{", "("):
             close = "}" if word == "{" else ")"
@@ -294,7 +295,7 @@ class Body:
         if word == "!":
             return Not(self.name_operand(scope, p.next()))
         if word in ("-", "+"):
-            if p.tokens[p.at][0] == "int" or p.peek() in "(-+~!":
+            if p.tokens[p.at][0] in ("int", "float") or p.peek() in "(-+~!":
                 return self.constant_operand()
             literal = self.simple_operand(scope)
             if isinstance(literal, Reg | Part) and word == "-":
@@ -313,7 +314,8 @@ class Body:
     def constant_operand(self) -> Imm:
         """The constant expression whose first word has just been read."""
         self.parser.at -= 1
-        return Imm(int(self.parser.constant()))
+        value = self.parser.constant()
+        return Imm(value if isinstance(value, float) else int(value))
 
     def elements(self, unique: str) -> tuple[Reg, ...]:
         """The elements of a vector register."""
@@ -323,8 +325,6 @@ class Body:
         p = self.parser
         if word == "_":
             return SINK
-        if word == "WARP_SZ":
-            return Imm(32)
         if word in ("%p_true", "true"):
             return Imm(1)
         unique = scope.resolve(word)
@@ -349,7 +349,6 @@ class Body:
                 p.fail(f"{stem} is one register, and no vector")
             p.fail(f"undeclared register {word}")
         offset = 0
-        while p.peek() == "+" and p.tokens[p.at + 1][0] == "int":
-            p.next()
-            offset += integer(p.next())
+        while p.peek() == "+" and (p.tokens[p.at + 1][0] == "int" or p.tokens[p.at + 1][1] == "("):
+            offset += p.signed_sum()
         return Symbol(unique, offset)

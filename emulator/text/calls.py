@@ -32,7 +32,7 @@ class CallGraph:
             if variable is None or not variable.pointers:
                 text = f"no .calltargets, .callprototype or table of functions named {table.name}"
                 raise PtxError(text, item.line, item.text)
-            names = {symbol.name for _, _, symbol in variable.pointers}
+            names = {symbol.name for _, _, symbol, _ in variable.pointers}
         else:
             names = {name for name in self.taken() if self._fits(function, functions[name], item)}
         return [f for name, f in functions.items() if name in names and not f.is_entry]
@@ -53,7 +53,7 @@ class CallGraph:
         """Functions whose address something in the module takes."""
         if self._taken is None:
             functions = self.program.functions
-            found = {s.name for v in self._variables() for _, _, s in v.pointers}
+            found = {s.name for v in self._variables() for _, _, s, _ in v.pointers}
             for function in functions.values():
                 for item in function.body:
                     if isinstance(item, Instruction) and item.parts[0] != "call":

@@ -6,9 +6,10 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from emulator.text.program import WIDTHS, Symbol, Variable
+from emulator.text.constants import Value
+from emulator.text.program import WIDTHS, Imm, Symbol, Variable
 from emulator.text.reader import Reader
-from emulator.text.words import floating
+from emulator.text.words import floating, integer
 
 _FAMILY = re.compile(r"(.*?)(\d+)$")
 
@@ -94,7 +95,7 @@ class Declarations(Reader):
                 if self.accept("]"):
                     open_size = True
                 else:
-                    extent = self.constant()
+                    extent = self.whole()
                     if extent < 0:
                         self.fail(f"{name} cannot have {extent} elements")
                     count *= extent
@@ -128,36 +129,58 @@ class Declarations(Reader):
                     one()
                     self.accept(",")
                 return
-            token = self.tokens[self.at]
-            if token[0] == "float" or (token[1] == "-" and self.tokens[self.at + 1][0] == "float"):
-                negative = self.accept("-")
-                literal = floating(self.next())
-                if literal.bits is None or (kind == "f64" and literal.bits < 1 << 32):
-                    value = -literal.value if negative else literal.value
-                    data.extend(struct.pack("<d" if kind == "f64" else "<f", value))
-                else:
-                    data.extend(literal.bits.to_bytes(width, "little"))
-            elif token[0] == "word":
+            (kind_of, word, _), after = self.tokens[self.at], self.tokens[self.at + 1]
+            if kind_of == "word":
                 self.next()
-                name, offset = token[1], 0
-                if self.accept(
-                    "("
-                ):  # generic(symbol) or generic(symbol + offset); mask(symbol) is refused
-                    if name != "generic":
-                        self.fail(f"initialiser {name}() is not supported")
-                    name = self.next()
-                    if self.peek() in ("+", "-"):
-                        offset += self.signed_sum()
-                    self.expect(")")
-                if self.peek() in ("+", "-"):
-                    offset += self.signed_sum()
-                pointers.append((len(data), width, Symbol(name, offset)))
-                data.extend(bytes(width))
+                place(word, 0)
+            elif kind_of == "int" and after[1] == "(":  # some bits of an address
+                mask = integer(self.next())
+                self.expect("(")
+                shift = (mask & -mask).bit_length() - 1
+                if mask != (1 << 8 * width) - 1 << shift:
+                    self.fail(f"a mask of {8 * width} bits that stand together, not {mask:#x}")
+                place(self.next(), shift)
+                self.expect(")")
             else:
-                data.extend((self.constant() % (1 << 8 * width)).to_bytes(width, "little"))
+                lone = kind_of == "float" and after[1] in (",", "}", ";")
+                value = floating(self.next()) if lone else self.constant()
+                try:
+                    data.extend(_bytes_of(value, kind))
+                except (ValueError, OverflowError) as problem:
+                    self.fail(str(problem))
+
+        def place(name: str, shift: int) -> None:
+            """symbol, or generic(symbol), with an offset here or there."""
+            offset = 0
+            if name == "generic":
+                self.expect("(")
+                name = self.next()
+                offset = self.signed_sum() if self.peek() in ("+", "-") else 0
+                self.expect(")")
+            if self.peek() in ("+", "-"):
+                offset += self.signed_sum()
+            pointers.append((len(data), width, Symbol(name, offset), shift))
+            data.extend(bytes(width))
 
         one()
         return bytes(data), tuple(pointers)
+
+
+_FLOATS = {"f64": "<d", "f32": "<f", "f16": "<e"}
+
+
+def _bytes_of(value: Value | Imm, kind: str) -> bytes:
+    """A variable's initial value. ValueError, in words, for one of another sort than its type."""
+    width = WIDTHS[kind]
+    if isinstance(value, Imm):  # one literal, whose bits are kept
+        if value.bits is not None and not (kind == "f64" and value.bits < 1 << 32):
+            return value.bits.to_bytes(width, "little")
+        value = value.value
+    if isinstance(value, float):
+        if kind not in _FLOATS:
+            raise ValueError(f"a .{kind} cannot begin as {value}")
+        return struct.pack(_FLOATS[kind], value)
+    return (int(value) % (1 << 8 * width)).to_bytes(width, "little")
 
 
 def register_type(reader: Reader) -> tuple[str, int]:

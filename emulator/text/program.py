@@ -155,7 +155,8 @@ class Label:
 class Variable:
     """A declared variable. `size` is in bytes, 0 when the declaration leaves it open (`extern .shared x[]`).
 
-    `initial` holds its bytes; `pointers` says where addresses of other symbols go: (offset, width, Symbol).
+    `initial` holds its bytes; `pointers` says where addresses of other symbols go: (offset, width, Symbol, bits
+    by which the address is shifted to the right).
     """
 
     name: str
@@ -164,7 +165,7 @@ class Variable:
     align: int
     size: int
     initial: bytes = b""
-    pointers: tuple[tuple[int, int, Symbol], ...] = ()
+    pointers: tuple[tuple[int, int, Symbol, int], ...] = ()
     line: int = 0
 
 

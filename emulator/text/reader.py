@@ -2,38 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-
 from emulator.errors import PtxError
-from emulator.text.words import integer, tokens_of
-
-
-def _quotient(a: int, b: int) -> int:
-    return 0 if not b else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_OPERATIONS = {
-    "*": operator.mul, "/": _quotient, "%": lambda a, b: a - b * _quotient(a, b),
-    "+": operator.add, "-": operator.sub,
-    "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne, "&": operator.and_, "^": operator.xor, "|": operator.or_,
-    "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b),
-}  # fmt: skip
-_TIGHTER = (
-    "*/%",
-    "+-",
-    ("<<", ">>"),
-    ("<", "<=", ">", ">="),
-    ("==", "!="),
-    "&",
-    "^",
-    "|",
-    ("&&",),
-    ("||",),
-    "?",
-)
-_BINDS = {name: 10 - level for level, names in enumerate(_TIGHTER) for name in names}
+from emulator.text import constants
+from emulator.text.constants import BINARY, BINDS, Value
+from emulator.text.words import floating, integer, tokens_of
 
 
 class Reader:
@@ -92,53 +64,65 @@ class Reader:
             if self.tokens[self.at - 1][0] == "end":
                 self.fail("a { is never closed")
 
-    # constant expressions (PTX ISA 4.5.5)
+    # constant expressions: see `constants`
 
-    def constant(self, least: int = 0) -> int:
-        """A constant expression of integers, as C has it, of operators that bind as tightly as `least` at least."""
-        value = self.constant_term()
+    def constant(self, least: int = 0) -> Value:
+        """A constant expression, as C has it, of operators that bind as tightly as `least` at least."""
+        at = self.line()
+        try:
+            return self._expression(least)
+        except (TypeError, ZeroDivisionError) as problem:
+            self.fail(str(problem), at)
+
+    def whole(self, least: int = 0) -> int:
+        """The same of integers."""
+        value = self.constant(least)
+        if isinstance(value, float):
+            self.fail("an integer constant is expected here")
+        return int(value)
+
+    def _expression(self, least: int) -> Value:
+        value = self._term()
         while True:
             operator = self.operator()
-            binds = _BINDS.get(operator, -1)
+            binds = BINDS.get(operator, -1)
             if binds < least:
-                break
+                return value
             for mark in operator:
                 self.expect(mark)
             if operator == "?":
-                first = self.constant()
+                first = self._expression(0)
                 self.expect(":")
-                second = self.constant()
-                value = first if value else second
+                value = constants.chosen(value, first, self._expression(0))
             else:
-                value = _OPERATIONS[operator](value, self.constant(binds + 1))
-        return value
+                value = BINARY[operator](value, self._expression(binds + 1))
 
     def operator(self) -> str:
         """The operator that stands next, of one mark or two; "" where there is none."""
         pair = self.tokens[self.at][1] + self.tokens[min(self.at + 1, len(self.tokens) - 1)][1]
-        return pair if pair in _BINDS else pair[:1] if self.peek() in _BINDS else ""
+        return pair if pair in BINDS else pair[:1] if self.peek() in BINDS else ""
 
-    def constant_term(self) -> int:
+    def _term(self) -> Value:
         if self.accept("-"):
-            return -self.constant_term()
+            return constants.negative(self._term())
         if self.accept("+"):
-            return self.constant_term()
+            return self._term()
         if self.accept("~"):
-            return ~self.constant_term()
+            return constants.inverted(self._term())
         if self.accept("!"):
-            return int(not self.constant_term())
+            return constants.denied(self._term())
         if self.accept("("):
-            if self.accept(".s64", ".u64"):
-                unsigned = self.tokens[self.at - 1][1] == ".u64"
-                self.expect(")")
-                value = self.constant_term()
-                return value & (1 << 64) - 1 if unsigned else value
-            value = self.constant()
+            kind = self.accept(".s64", ".u64")
+            value = None if kind else self._expression(0)
             self.expect(")")
-            return value
-        if self.tokens[self.at][0] != "int":
-            self.fail(f"expected a number, found {self.peek()!r}")
-        return integer(self.next())
+            return constants.cast(self._term(), kind) if kind else value
+        kind, word, _ = self.tokens[self.at]
+        if kind not in ("int", "float"):
+            self.fail(f"expected a number, found {word!r}")
+        self.next()
+        if kind == "float":
+            return float(floating(word).value)
+        return constants.literal(integer(word), word[-1] == "U")
 
     def signed_sum(self) -> int:
-        return self.constant_term() if self.next() == "+" else -self.constant_term()
+        return (1 if self.next() == "+" else -1) * self.whole(constants.PRODUCT)

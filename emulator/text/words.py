@@ -13,7 +13,7 @@ _TOKEN = re.compile(
       | (?P<comment>/\*.*?\*/)
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<float>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)
-      | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
+      | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?|WARP_SZ(?![\w$]))
       | (?P<word>\.[\w$]+|[%$_a-zA-Z][\w$]*(?:(?:\.|::)[\w$]+)*)
       | (?P<mark>.)""",
     re.X | re.S,
@@ -36,7 +36,9 @@ def tokens_of(text: str) -> list[tuple[str, str, int]]:
 
 
 def integer(text: str) -> int:
-    """An integer literal: decimal, octal, hexadecimal or binary, with or without U."""
+    """An integer literal: decimal, octal, hexadecimal or binary, with or without U; the threads of a warp."""
+    if text == "WARP_SZ":
+        return 32
     text = text.rstrip("U")
     if text[:2] in ("0x", "0X", "0b", "0B"):
         return int(text, 0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda_source import compile_ptx, launch, line_of
+from cuda_source import launch, line_of
 
 import emulator
 from emulator import TensorMap
@@ -18,7 +18,8 @@ __device__ void load(const Map* map, int x, int y, int bytes, unsigned* out) {
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(full));
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(full), "r"(bytes));
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                     "[%0], [%1, {%2, %3}], [%4];"
                      :: "r"(shared_address(tile)), "l"(map), "r"(x), "r"(y), "r"(full) : "memory");  // the copy
     }
     __syncthreads();
@@ -157,7 +158,7 @@ def two_maps(**other):
     """A map of a random array, and one of the same with something else."""
     rng = np.random.default_rng(3)
     whole = rng.normal(size=(48, 64)).astype(np.float32)
-    one = dict(box=(16, 32), swizzle=0, fill="zero", element_strides=(1, 1), format="float32")
+    one = {"box": (16, 32), "element_strides": (1, 1), "format": "float32"}
     start, rows, cols = other.pop("start", 0), other.pop("rows", 40), other.pop("cols", 50)
     array = whole.reshape(-1)[start:][: 40 * 64].reshape(40, 64)[:rows, :cols]
     return (
