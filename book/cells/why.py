@@ -96,7 +96,7 @@ def why(*rungs: str, size: int = 4096, gpu: str = GPUS[0], output: str = "") -> 
 
 def _least(one: Reason, resource: str) -> str:
     if resource not in one.resources:
-        return "none"
+        return "not counted"
     return f"{one.bound[resource].ms:.3g} ms, {one.share(resource):.0%}"
 
 

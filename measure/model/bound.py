@@ -89,6 +89,7 @@ def work_of(counts: Counts, K: int) -> Mapping[str, float]:
         * K,  # the main loop alone: the rest is PTX's count
         "FMA pipe": counts.of("float instructions", K),
         "shared memory and L1": sum(counts.of(name, K) for name in DATA_PATH),
+        "L2 to one SM": counts.of("received", K),
         "TMA's writes": counts.of("TMA", K),
         "L2 look-ups": counts.of("look-ups", K) if counts.of("copies", K) else 0.0,
     }

@@ -30,6 +30,7 @@ NSIGHT = {
     "tensor cores": "tensor pipe, %",
     "shared memory and L1": "shared-memory pipe, %",
     "L2 look-ups": "L2 tags, %",
+    "L2 to one SM": "L2 requests from SMs, %",
 }
 ACTIVE = ("issue slots used, %", "FMA pipe, %", "tensor pipe, %")
 

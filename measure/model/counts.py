@@ -9,6 +9,7 @@ Nothing here is a rate or a time.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,8 +47,8 @@ class Counts:
     All are of the block that computes the tile: "instructions" and "products" executed by a warp, "operations" of the
     tensor cores or FMA pipe, wavefronts ("shared loads", "shared stores", "wgmma reads", "copies" of cp.async, "TMA"
     in both directions, "global lines" of loads and stores), "look-ups" of L2 (TMA's are left out: Nsight Compute
-    finds 0.7 to 1.1 for each line; for loads through L1 the fewest there can be), "L2 bytes" read, "C bytes" written,
-    "barriers" per warp.
+    finds 0.7 to 1.1 for each line; for loads through L1 the fewest there can be), "L2 bytes" asked for and "received",
+    "C bytes" written, "barriers" and "load rounds" per warp.
     """
 
     rung: str
@@ -88,7 +89,8 @@ def count(rung: str | Rung, macros: Mapping[str, int], arch: int = 90) -> Counts
         trace = gemm(
             rung, A, B, macros=run, machine="emulator", arch=arch, built=how.build, merged=merged
         ).trace
-        found.append(_totals(trace, rung, types, (rows, columns), K, width, wide * high))
+        totals = _totals(trace, rung, types, (rows, columns), K, width, wide * high)
+        found.append({**totals, "load rounds": load_rounds(trace, how.build.ptx)})
     loop, span = main_loop(how.build, rung.entry), sizes[1] - sizes[0]
     work = {}
     for name in found[0]:
@@ -163,8 +165,30 @@ def _totals(trace, rung, types, tile, K, width, tiles) -> dict[str, float]:
     elif not sums["copies"]:  # through L1: a block reads each of its inputs once
         sums["L2 bytes"] += inputs
         sums["look-ups"] += inputs / LINE
+    sums["received"] = (
+        inputs if rung.boxes else sums["L2 bytes"]
+    )  # of a cluster, what others have asked for, too
     sums["C bytes"] = rows * columns * np.dtype(types.output_dtype).itemsize
     return sums
+
+
+def load_rounds(trace, ptx: str) -> float:
+    """How often a warp waits for what it loads from global memory to store it in shared memory. Loads that stand
+    together between two labels or branches are under way together, since ptxas moves them before the stores; a loop
+    that is not unrolled, or a branch for the last loads, begins the next round only when this one has arrived.
+    """
+    labels = [n for n, line in enumerate(ptx.splitlines(), 1) if re.match(r"\$\w+:", line)]
+    rounds, piece, loads = 0.0, None, 0
+    for row in trace.instructions:
+        here = bisect_right(labels, row.ptx_line)
+        if here != piece or row.opcode.startswith("bra"):
+            piece, loads = here, 0
+        if loads is not None and row.opcode.startswith("ld.global"):
+            loads = loads or row.warps
+        elif loads and row.opcode.startswith("st.shared"):
+            rounds, loads = rounds + loads, None  # the rest of this piece is the same round
+    threads = trace.block[0] * trace.block[1]
+    return rounds / (threads / WARP) / (trace.grid[0] * trace.grid[1])
 
 
 def _lines(trace, row) -> float:

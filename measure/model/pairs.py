@@ -18,7 +18,7 @@ from .recorded import Timed, searched, variants
 from .store import key, stored
 
 APART = 1.04
-CLOCK = 1.755  # GHz at which both sides of a pair of the search are predicted: it only scales both
+CLOCK = 1.755  # GHz at which both sides are predicted: with the clocks of the measured times, these would tell the answer
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,20 @@ class Pair:
 
 def pairs() -> Iterator[Pair]:
     """All recorded pairs whose two configurations are counted and whose times are apart."""
-    for rows, clock in ((list(searched()), CLOCK), (list(variants()), None)):
+    for rows in (searched(), variants()):
         groups: dict[tuple, list[Timed]] = defaultdict(list)
         for row in rows:
             if key(row.rung, row.macros) in stored():
                 groups[row.gpu, row.rung, row.size, row.output].append(row)
         for group in groups.values():
-            yield from _of(group, clock)
+            yield from _of(group)
 
 
-def _of(group: Sequence[Timed], clock: float | None) -> Iterator[Pair]:
+def _of(group: Sequence[Timed]) -> Iterator[Pair]:
     times = {}
     for row in group:
         counts = stored()[key(row.rung, row.macros)]
-        times[id(row)] = predict(counts, row.size, row.gpu, clock or row.ghz).ms
+        times[id(row)] = predict(counts, row.size, row.gpu, CLOCK).ms
     for a, b in combinations(group, 2):
         changed = [name for name in a.macros if a.macros[name] != b.macros[name]]
         if len(changed) == 1 and apart(a, b):

@@ -33,11 +33,11 @@ WAYS = (
 class Structure:
     """What a source overlaps. in_flight: pieces of work that a warp has under way at a time (2: next fragments are
     loaded while it multiplies). waits: latencies of a k-step that a block waits out, because it asks for the tile
-    only when it needs it; k: elements of k of such a step, a macro or a number. ahead: tiles that are on their way while
-    one is multiplied; "stages": a macro's number less one. spread: a tile is asked for bit by bit, over a whole step.
-    stays: a block computes tile after tile. chain: latencies that a warp waits out each `inner` elements of k, since its
-    products need what it has just loaded. ring: a producer fills stages, and wgmma reads them, so that stages and not
-    warps go round.
+    only when it needs it (as often as its loads come in rounds, `counts.load_rounds`); k: elements of k of such a
+    step, a macro or a number. ahead: tiles that are on their way while one is multiplied; "stages": a macro's number
+    less one. spread: a tile is asked for bit by bit, over a whole step. stays: a block computes tile after tile.
+    chain: latencies that a warp waits out each `inner` elements of k, since its products need what it has just
+    loaded. ring: a producer fills stages, and wgmma reads them, so that stages and not warps go round.
     """
 
     in_flight: int = 1
@@ -120,7 +120,8 @@ def step(counts: Counts, gpu: str, together: int) -> float:
     parts = demands(counts, gpu, 1)
     macros = find(counts.rung).resolve(counts.macros)
     k = macros.get(how.k, how.k) if isinstance(how.k, str) else how.k
-    wait = sum(known[name] for name in how.waits) / k
+    rounds = max(1.0, counts.work.get("load rounds", (0, 0))[1] * k)
+    wait = sum(known[name] * (rounds if name == TILE else 1) for name in how.waits) / k
     chain = sum(known[name] for name in how.chain) / how.inner
     ahead = macros[STAGES.upper()] - 1 if how.ahead == STAGES else how.ahead
     # the work of one scheduler's customer: it has a quarter of the warps, and its share of the path

@@ -28,7 +28,7 @@ def test_a_branch_goes_where_nvdisasm_says(low, to):
     assert offset(low) == to
 
 
-@pytest.mark.parametrize("rung", ["naive", "mma_sync", "wgmma"])
+@pytest.mark.parametrize("rung", ["naive", "wmma_shared", "mma_sync", "wgmma"])
 def test_a_stored_count_is_what_is_counted_today(rung):
     row = next(r for r in ladder() if r.rung == rung and r.size[0] == 4096)
     ours, now = stored()[key(row.rung, row.macros)], count(row.rung, row.macros)
