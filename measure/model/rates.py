@@ -28,7 +28,6 @@ LOOPS = {
 }
 NOT_MEASURED = {
     "conversions": "no loop was recorded",
-    "launch": "no loop was recorded: neither the start of a launch nor the gap between two",
 }
 
 
@@ -59,10 +58,10 @@ def rates(gpu: str, kind: str, inputs: str) -> Mapping[str, Rate]:
         "FMA pipe": Rate(ffma, "clock", f"loop ffma: {per_clock['ffma'].value} operations per clock and SM{own}"),
         "shared memory and L1": Rate(1, "clock", "128 bytes per clock: Nsight Compute's peak; the loop of loads reached "
                                      f"{loops['bytes per clock', 'shared memory'].value} bytes{own}"),
-        # Added to wgmma's reads they would put wgmma_persistent at 256 x 256 x 65536 11% above its measured
-        # time, so they are not.
         "L2 to one SM": Rate(64, "clock", "64 bytes per clock: Nsight Compute's peak; the fastest loop of copies reached "
                              f"{max(copies().values())} bytes{own}"),
+        # Added to wgmma's reads they would put wgmma_persistent at 256 x 256 x 65536 11% above its measured
+        # time, so they are not.
         "TMA's writes": Rate(1, "clock", "128 bytes per clock, shared memory's width; no loop of TMA was recorded"),
     }  # fmt: skip
     if kind != "fma":
