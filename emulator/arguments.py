@@ -28,12 +28,13 @@ def extents(text: str) -> tuple[int, ...]:
 
 def argument(text: str):
     """`TYPE=VALUE` or `TYPE[SHAPE]=WHAT` as a NumPy scalar or array, a TensorMap of one. Raises ValueError."""
-    if text.startswith("map:"):
+    if re.match(r"map\b", text):
         return tensor_map(text)
     match = re.fullmatch(r"(\w+)(?:\[(\d+(?:[,x]\d+)*)\])?(?:=(.+))?", text)
     if not match or match[1] not in DTYPES:
         raise ValueError(
-            f"--arg {text}: expected TYPE=VALUE or TYPE[SHAPE]=WHAT, TYPE one of {', '.join(DTYPES)}"
+            f"--arg {text}: expected TYPE=VALUE or TYPE[SHAPE]=WHAT, TYPE one of {', '.join(DTYPES)}; or "
+            "map:BOX:TYPE[SHAPE]=WHAT"
         )
     dtype, shape, what = np.dtype(DTYPES[match[1]]), match[2], match[3]
     if shape is None:

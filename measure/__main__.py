@@ -343,7 +343,8 @@ def arguments() -> argparse.ArgumentParser:
         default=[],
         metavar="ARG",
         help="one for each parameter, in order: s32=5, f32=1.5, or an array f32[64,64]=HOW, "
-        f"HOW one of {WAYS}, FILE.npy",
+        f"HOW one of {WAYS}, FILE.npy; or a tensor map of one (a CUtensorMap), map:64x32:f32[256,128]=HOW, with its "
+        "box, and behind that its swizzle if it has one, map:64x32:128:f32[256,128]=HOW",
     )
     looking.add_argument("--shared", type=int, default=0, help="bytes of dynamic shared memory")
     looking.add_argument("--cluster", type=extents, help="blocks of a cluster")

@@ -26,6 +26,7 @@ from .others_source import INCLUDE, device_source, parameter_names
 
 SECTOR = 32  # bytes
 SECONDS = 120.0
+MAP = "map:BOX:TYPE[SHAPE]=WHAT"
 WASTE = 0.6  # of the bytes in the sectors: a load that uses less is named
 
 
@@ -246,7 +247,9 @@ def inspect(
             max_seconds=seconds, cooperative=cooperative, cluster=cluster, merged=merged,
         )  # fmt: skip
     except BuildError as error:
-        raise CannotInspect(_build_error(error, name)) from None
+        old = "CUtensorMap" in text and int(re.sub(r"\D", "", str(arch)) or 0) < 90
+        hint = "; tensor maps need --arch 90" if old else ""
+        raise CannotInspect(_build_error(error, name) + hint) from None
     except (EmulatorError, TypeError, ValueError) as error:
         raise CannotInspect(_run_error(error, name)) from None
     said = tuple(
@@ -343,6 +346,7 @@ def _run_error(error: Exception, name: str) -> str:
         return f"{kind}: {message}{where if error.ptx_line else ''}{who}"
     if isinstance(error, EmulatorError):
         return f"{name}: {kind}: {message}"
+    message = message.replace("pass a TensorMap of it", f"pass a TensorMap of it, --arg {MAP}")
     return re.sub(r"\b_Z\w+", lambda symbol: _written(symbol[0]), message)
 
 

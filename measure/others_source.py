@@ -14,7 +14,7 @@ HOST_HEADERS = {
     "algorithm", "array", "chrono", "cmath", "cstdio", "cstdlib", "cstring", "ctime", "fstream", "functional",
     "iomanip", "iostream", "memory", "numeric", "random", "stdexcept", "string", "utility", "vector",
     "math.h", "stdio.h", "stdlib.h", "string.h", "time.h", "sys/time.h", "unistd.h", "omp.h",
-    "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cublas_v2.h", "curand.h",
+    "cuda.h", "cudaTypedefs.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cublas_v2.h", "curand.h",
     "cuda_profiler_api.h", "helper_cuda.h", "helper_functions.h",
 }  # fmt: skip
 # Headers whose names device code does use: header, what stands in for it on the same line.
@@ -36,6 +36,9 @@ STAND_INS = {
     "assert.h": "",
     "cassert": "",
 }
+# A tensor map, which a kernel takes by value: what those of the driver define of it.
+MAP_HEADERS = {"cuda.h", "cudaTypedefs.h"}
+TENSOR_MAP = "struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; }; typedef struct CUtensorMap_st CUtensorMap;"
 # What those headers define, given to the compiler where the text names it and does not define it.
 CONSTANTS = {
     "INFINITY": "__int_as_float(0x7f800000)",
@@ -80,9 +83,13 @@ def device_source(text: str, wanted: str | None = None) -> DeviceSource:
     for start, end, _ in spans:
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     dropped: list[str] = []
+    shown: set[str] = set()
 
     def stand_in(match: re.Match) -> str:
         name = match[1]
+        if name in MAP_HEADERS and "CUtensorMap" in code and not MAP_HEADERS & shown:
+            shown.add(name)
+            return TENSOR_MAP
         if name in STAND_INS:
             return STAND_INS[name]
         if name in HOST_HEADERS:

@@ -62,7 +62,9 @@ def slim(pages: Path) -> None:
 def _icons(font: Path, codes: set[int], pages: Path) -> None:
     """Writes the part of a font that draws these codes."""
     place = pages.joinpath(*["_static", "vendor", "fontawesome", "webfonts"])
-    logging.getLogger("fontTools.subset").setLevel(logging.WARNING)  # Sphinx has all of its lines shown
+    logging.getLogger("fontTools.subset").setLevel(
+        logging.WARNING
+    )  # Sphinx has all of its lines shown
     made = TTFont(font, recalcTimestamp=False)
     options = subset.Options(flavor="woff", layout_features=[], hinting=False, notdef_outline=True)
     maker = subset.Subsetter(options)

@@ -20,9 +20,9 @@ def inspected(path: Path):
     words = shlex.split(path.read_text(encoding="utf-8").splitlines()[0].removeprefix("// inspect"))
     options = arguments().parse_args(["inspect", str(path), *words])
     args = [argument(text) for text in options.arg]
-    before = [np.copy(arg) for arg in args]
+    before = [np.copy(getattr(arg, "array", arg)) for arg in args]
     found = inspect(
-        path, options.grid, options.block, args, options.entry, options.shared,
+        path, options.grid, options.block, args, options.entry, options.shared, options.arch,
         cooperative=options.cooperative,
     )  # fmt: skip
     return found, before, args
@@ -104,6 +104,7 @@ EXPECTED = {
     "spmv_csr": (4, spmv, "sectors"),
     "particles": (0, moved, "sectors"),
     "grid_sync": (0, lambda x, _: x - x.mean(dtype="f8"), "fine"),
+    "tile_sums": (1, lambda a, *_: a.sum(0), "fine"),
 }
 
 
@@ -124,6 +125,26 @@ def test_right_and_what_is_found(name):
     assert present == ("" if said == "fine" else said)
     text = found.text()
     assert found.entry in text and "instructions" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "--arch 90 --arg f32[50,80]",
+            "for a tensor map pass a TensorMap of it, --arg map:BOX:TYPE",
+        ),
+        ("--arch 90 --arg map=f32[50,80]", "a tensor map is map:BOX:TYPE"),
+        ("--arch 90 --arg map:32x33x1:f32[50,80]", "box .32, 33, 1.: 2 integers"),
+        ("--arg map:32x32:f32[50,80]", "tensor maps need --arch 90"),
+    ],
+)
+def test_what_is_no_tensor_map_is_told(words, said, capsys):
+    path = OTHERS / "tile_sums.cu"
+    rest = "--grid 3x2 --block 32 --arg f32[80] --arg s32=80"
+    assert main(["inspect", str(path), *f"{words} {rest}".split()]) == 1
+    error = capsys.readouterr().err
+    assert re.search(said, error) and error.count("\n") == 1, error
 
 
 @pytest.mark.parametrize("path", sorted((OTHERS / "refused").glob("*.cu")), ids=lambda p: p.stem)
