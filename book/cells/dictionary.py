@@ -220,8 +220,8 @@ def blackwell():
         {
             "PTX": "the instruction, or the number that it takes",
             "CuTe": "C++, in CUTLASS's `include/cute` and `include/cutlass/arch`",
-            "Tilus": "methods of `self.tcgen05`, where its documentation has one",
-            "in our kernels": "functions of `blackwell.cuh`",
+            "Tilus": "methods of `self.tcgen05`, or of `self.clc`, where its documentation has one",
+            "in our kernels": "functions of `blackwell.cuh` and `launch_control.cuh`",
         },
         [
             ["`tcgen05.alloc`, `dealloc`", "`TMEM::Allocator1Sm`", "`alloc`, `dealloc`", "`tensor_alloc`, `tensor_free`"],
@@ -234,7 +234,8 @@ def blackwell():
             ["`tcgen05.commit`", "`umma_arrive`", "`commit`", "`tensor_commit`"],
             ["`tcgen05.ld.16x256b.x2`, `wait::ld`", "`SM100_TMEM_LOAD_16dp256b2x`, `fence_view_async_tmem_load`",
              "`load`, `wait_load`", "`tensor_load_atoms`"],
-            ["`clusterlaunchcontrol`", "`PersistentTileSchedulerSm100`", "-", "`next_tile`"],
+            ["`clusterlaunchcontrol`", "`PersistentTileSchedulerSm100`", "`try_cancel`, `query_response`",
+             "`ask_for_cluster`, `cluster_taken_over`"],
         ],
         title="Blackwell's tensor cores in four languages",
     )  # fmt: skip
