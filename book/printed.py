@@ -56,6 +56,8 @@ TAKE = """(here) => {
     const end = document.createElement("section");
     end.innerHTML = "<h2>Solutions</h2>";
     end.append(...solutions);
+    const alone = article.querySelector(".gl-alone");
+    if (alone) article.querySelector("section").append(alone);
     article.querySelector("section").append(end);
   }
   for (const cell of article.querySelectorAll("div.cell, div.cell_output, div.cell_input"))
@@ -97,6 +99,7 @@ main, article { max-width: none !important; width: auto !important; padding: 0 !
 h1, h2, h3, h4, h5, .gl-title, .gl-legend, .admonition-title { break-after: avoid; }
 figure, table, .admonition, .solution, svg, div.cell_output, div.cell_input, div.highlight, pre { break-inside: avoid; }
 .gl table:not(.gl-code) :is(th, td) { white-space: normal !important; overflow-wrap: anywhere; }
+.gl table:not(.gl-code) thead th { overflow-wrap: break-word; }
 p, li { orphans: 3; widows: 3; }
 pre, pre.gl-listing { white-space: pre-wrap !important; overflow: visible !important; font-size: 10.5px !important; }
 pre { box-decoration-break: clone; }

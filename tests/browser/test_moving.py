@@ -9,6 +9,7 @@ from tensor_layouts import Swizzle
 
 import figures
 from kernels.occupancy import occupancy
+from tests.browser.visited import PHONE
 
 LANES = np.arange(32)
 SETTINGS = 200
@@ -203,3 +204,31 @@ def test_a_lane_that_is_pointed_at_lights_up(tab, site):
     faded = "(e) => getComputedStyle(e).opacity"
     assert float(explorer.locator('g[data-lane="6"]').evaluate(faded)) < 0.5
     assert float(explorer.locator('g[data-lane="5"]').evaluate(faded)) == 1
+
+
+def test_a_tap_shows_what_a_term_means_and_a_second_one_follows_it(chromium, site):
+    context = chromium.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    tab = context.new_page()
+    tab.goto(f"{site}book/03_one_thread_one_output.html")
+    here, term, tip = tab.url, tab.locator("article a.term:visible").first, tab.locator(".term-tip")
+    assert not tip.is_visible()
+    term.tap()
+    tip.wait_for()
+    assert len(tip.inner_text()) > 40
+    assert tab.url == here
+    term.tap()
+    tab.wait_for_url("**/glossary.html#*")
+    context.close()
+
+
+@pytest.mark.parametrize("asked", ["banks.width=3", "banks.sideways=1"])
+def test_an_explorer_says_what_its_address_asks_for_in_vain(tab, site, asked):
+    said = []
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto(f"{site}book/04_tiles_in_shared_memory.html?{asked}")
+    explorer = tab.locator('.gl-explorer[data-kind="banks"]')
+    tab.eval_on_selector_all("details", "all => all.forEach((fold) => (fold.open = true))")
+    name, value = asked.removeprefix("banks.").split("=")
+    explorer.get_by_text(f"The address asks for {name} = {value}").wait_for()
+    explorer.get_by_role("button", name="Reset").wait_for()
+    assert said == []
