@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -83,6 +85,18 @@ def _float(number, size: int, where: str) -> bytes:
     return value.tobytes()
 
 
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """For what makes many objects and no garbage: Python would search all that live for it, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Launch:
     """One kernel launch; what its chunks share."""
 
@@ -119,16 +133,13 @@ class Launch:
         )
         self.space.buffers.insert(0, parameters)
         self.space.starts.insert(0, parameters.start)
-        self.rows = {
-            index: Row(
-                ins.opcode, ins.line, ins.text,
-                ins.location.frames()[0] if ins.location else None,
-                ins.location.frames() if ins.location else (),
-                room=record,
-                machine_size=(merged or {}).get(ins.line),
-            )
-            for index, ins in sorted(code.instructions.items())
-        }  # fmt: skip
+        self.rows = {}
+        for index, ins in sorted(code.instructions.items()):
+            frames = ins.location.frames() if ins.location else ()
+            self.rows[index] = Row(
+                ins.opcode, ins.line, ins.text, frames[0] if frames else None, frames, room=record,
+                machine_size=merged.get(ins.line) if merged else None,
+            )  # fmt: skip
         self.workspace = 0
         if self.cooperative:
             self.workspace = self.space.add("the grid's workspace", np.zeros(16, np.uint8)).start
@@ -331,7 +342,7 @@ class Launch:
             start, self.begun = self.begun, min(self.begun + size, len(coordinates))
             chunk = Chunk(self, self.code, coordinates[start : self.begun], start)
             try:
-                with np.errstate(all="ignore"):
+                with np.errstate(all="ignore"), without_collections():
                     schedule.run(chunk)
                 chunk.finish()
             except ExecutionError as problem:
@@ -342,6 +353,7 @@ class Launch:
             if chunk.next_look < NEVER:
                 self.limits.look(chunk)
                 self.limits.spent += used_by(chunk)
+            chunk.release()
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))
                 share = done / len(coordinates)

@@ -9,7 +9,7 @@ import numpy as np
 
 from emulator.counts.trace import Trace
 from emulator.errors import PtxError
-from emulator.launch import Launch, triple
+from emulator.launch import Launch, triple, without_collections
 from emulator.machine.code import Code
 from emulator.machine.decode import decode
 from emulator.machine.limits import Limits
@@ -38,7 +38,8 @@ class Module:
                 ) from None
         if not isinstance(ptx, str):
             raise TypeError(f"a module is the text of its PTX, not {type(ptx).__name__}")
-        self.program = parse(ptx.rstrip("\0"))
+        with without_collections():
+            self.program = parse(ptx.rstrip("\0"))
         self._codes: dict[str, Code] = {}
         self._load()
 
@@ -128,7 +129,8 @@ class Module:
 
     def _decode(self, function: Function) -> Code:
         addresses = {name: buffer.start for name, buffer in self._variables.items()}
-        return decode(self.program, function, addresses, OPCODES, Watch)
+        with without_collections():
+            return decode(self.program, function, addresses, OPCODES, Watch)
 
     def launch(
         self,
@@ -177,5 +179,7 @@ class Module:
         limits = Limits(max_warp_instructions, max_seconds)
         if cluster is not None:
             cluster = triple(cluster, "cluster")
-        return Launch(self, code, triple(grid, "grid"), triple(block, "block"), cluster, args, shared_bytes,
-                      count, sanitize, record, cooperative, limits, merged, memory).run(blocks, progress)  # fmt: skip
+        with without_collections():
+            launch = Launch(self, code, triple(grid, "grid"), triple(block, "block"), cluster, args, shared_bytes,
+                            count, sanitize, record, cooperative, limits, merged, memory)  # fmt: skip
+        return launch.run(blocks, progress)

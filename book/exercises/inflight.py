@@ -13,7 +13,7 @@ def ahead(trace) -> int:
     found: Counter = Counter()
     for row in trace.instructions:
         if row.opcode.startswith(_READS):
-            found += row.copies_ahead
+            found.update(row.copies_ahead)
     return max(
         (n for n in found if _SHARE * sum(found[m] for m in found if m >= n) >= found.total()),
         default=0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,7 +68,7 @@ class UnevenBarrier:
     times: np.ndarray
 
 
-@dataclass
+@dataclass(slots=True)
 class Row:
     """One PTX instruction, summed over the launch.
 
@@ -95,7 +95,7 @@ class Row:
     global_sectors: int = 0
     bytes: int = 0
     samples: list[Sample] = field(default_factory=list, repr=False)
-    copies_ahead: Counter = field(default_factory=Counter, repr=False)
+    copies_ahead: dict[int, int] = field(default_factory=dict, repr=False)
     room: int = field(default=0, repr=False)  # warps that may still be sampled
     machine_size: int | None = None
     merged_wavefronts: int = field(default=0, repr=False)

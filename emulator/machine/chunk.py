@@ -141,7 +141,8 @@ class Chunk:
         """Adds one execution's shared wavefronts and bytes to the instruction's row, and samples it."""
         row = self.rows[ins.index]
         if kind != "store" and "copies" in self.states and not kind.startswith("cp.async"):
-            row.copies_ahead[self.states["copies"].under_way()] += 1
+            ahead = self.states["copies"].under_way()
+            row.copies_ahead[ahead] = row.copies_ahead.get(ahead, 0) + 1
         if self.counting:
             cost = self._known_shared_cost(address, mask, width, kind, matrices, sources)
             row.shared_wavefronts += cost[0]
@@ -291,6 +292,10 @@ class Chunk:
                 self.rows[index].warps += warps
         for index, threads in self.guarded_threads.items():
             self.rows[index].threads += threads
+
+    def release(self) -> None:
+        """Lets go of all that it holds: some of it refers back to the chunk, and would wait for a collection."""
+        vars(self).clear()
 
     # --- Standing before a block of code ------------------------------------------------------------
 

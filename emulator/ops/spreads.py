@@ -29,7 +29,12 @@ _INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
 
 
 def slots_in(slots: int) -> list[int]:
-    return [at for at in range(slots.bit_length()) if slots >> at & 1]
+    found = []
+    while slots:
+        first = slots & -slots
+        found.append(first.bit_length() - 1)
+        slots ^= first
+    return found
 
 
 @dataclass(frozen=True)
