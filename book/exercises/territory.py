@@ -7,6 +7,7 @@ solution touches in the same launch.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -31,13 +32,14 @@ def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
         traces = [[of(layer) for layer in layers] for of in (mine, right)]
         if any(trace is None for traced in traces for trace in traced):
             return None
+        places = [list(map(_places, traced)) for traced in traces]
         whose = (
             f"Block {block}"
             if len(layers) == 1
             else f"The {len(layers)} blocks ({block[0]}, {block[1]}, z)"
         )
         for number, loads in wanted:
-            has, must = (_of_layers(traced, case, number, loads) for traced in traces)
+            has, must = (_touched(found, case, number, loads) for found in places)
             if not len(must) or np.array_equal(has, must):
                 continue
             name, shape = parameter_name(number, source, kernel), case.args[number].shape
@@ -74,20 +76,27 @@ def _corners(grid) -> list[tuple[int, int, int]]:
     return list(dict.fromkeys(found))
 
 
-def _of_layers(traces, case: Case, number: int, loads: bool) -> np.ndarray:
-    return np.unique(np.concatenate([_touched(trace, case, number, loads) for trace in traces]))
-
-
-def _touched(trace, case: Case, number: int, loads: bool) -> np.ndarray:
-    """The elements of this argument that the block reads, or stores to."""
-    size, found = case.args[number].itemsize, []
+def _places(trace) -> dict[tuple[str, bool], list[tuple[np.ndarray, int]]]:
+    """{(buffer, whether they are loads): [(byte addresses, bytes from each)]} of what the block does in global memory."""
+    found = defaultdict(list)
     for row in trace.instructions:
-        if not any(one.space == "global" and _is_load(one) == loads for one in row.samples):
-            continue
-        for access in trace.accesses(row):
-            if access.buffer == f"argument {number}" and _is_load(access) == loads:
-                first = access.addresses[access.active] // size
-                found.append((first[:, None] + np.arange(max(access.width // size, 1))).reshape(-1))
+        if any(one.space == "global" for one in row.samples):
+            for access in trace.accesses(row):
+                place = access.addresses[access.active], access.width
+                found[access.buffer, _is_load(access)].append(place)
+    return found
+
+
+def _touched(layers, case: Case, number: int, loads: bool) -> np.ndarray:
+    """The elements of this argument that blocks read, or store to."""
+    size, by_width = case.args[number].itemsize, defaultdict(list)
+    for places in layers:
+        for addresses, width in places.get((f"argument {number}", loads), ()):
+            by_width[max(width // size, 1)].append(addresses // size)
+    found = [
+        (np.unique(np.concatenate(first))[:, None] + np.arange(count)).reshape(-1)
+        for count, first in by_width.items()
+    ]
     return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
 
 
