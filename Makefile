@@ -29,7 +29,7 @@ SCRIPTS := figures/js book/cells/js book/_static/terms.js book/_static/reach.js 
   book/_static/run.js book/_static/run_worker.js tests/page/in_node.mjs
 
 .DEFAULT_GOAL := help
-.PHONY: help alone book page live chapters serve lab test quick test-browser test-page test-rendered-page lint compile record counters \
+.PHONY: help alone book page live chapters serve lab test demonstration quick test-browser test-page test-rendered-page lint compile record counters \
   picture format setup-cells builds release colab-branch colab-check colab-pins links browser workflows clean
 
 help:  ## what there is to make
@@ -75,6 +75,9 @@ lab: $(READY)  ## open the chapters in JupyterLab
 
 test: lint  ## check everything: style, book, kernels, chapters
 	@$(PY) -m book make test
+
+demonstration: $(READY)  ## a project's tests of CuPy, cuda.core and Numba kernels, on the emulated GPU
+	@$(PY) -m pytest -n 0 -p emulator.plugin.hooks --emulate-gpu emulator/plugin/demonstration.py
 
 quick: $(READY)  ## the tests that belong to a change, in under a minute (OF="emulator figures" names the rooms)
 	@$(PY) -m tests.quick $(OF)

@@ -79,6 +79,7 @@ _KINDS = {
     "shared-barrier": ("comes to", "comes to", "nothing says who meets whom"),
     "unfinished-store": ("starts a copy to", "touches", "the copy has not been waited for"),
     "foreign-lanes": (None, "names", "they are warp 0's; another warp gets its own"),
+    "incoherent-read": ("writes", "reads by ld.global.nc", "which is for what nobody writes"),
     "unreleased-map": ("changes", "copies by the tensor map at", "no release to TMA in between"),
     "unacquired-map": ("changes", "copies by the tensor map at", "its block has not acquired it"),
 }

@@ -155,6 +155,10 @@ HAZARDS = {
         "a product that nobody waited for",
         "starts a product, and the kernel ends before anybody has waited for its commit",
     ),
+    "incoherent-read": (
+        "a read as of a constant",
+        "reads by ld.global.nc (__ldg, const __restrict__) what the kernel has written: a cache may still have the old value",
+    ),
     "unreleased-map": (
         "a changed tensor map that TMA may not see",
         "copies by a tensor map that was changed. fence.proxy.tensormap::generic.release has to come after the change",

@@ -15,7 +15,8 @@ class Report:
 
     def add(self, report) -> None:
         if report.outcome != "passed" or report.when == "call":
-            self.outcomes.setdefault(report.nodeid, report.outcome)
+            marked = report.outcome == "skipped" and hasattr(report, "wasxfail")
+            self.outcomes.setdefault(report.nodeid, "marked" if marked else report.outcome)
             if report.outcome == "failed":
                 self.outcomes[report.nodeid] = "failed"
         if found := getattr(report, "emulated", None):
@@ -37,7 +38,13 @@ class Report:
         )
         yield f"{launches} launches of {len(kernels)} kernels in {len(ran)} tests, {seconds:.1f} s of processor time"
         outcomes = Counter(outcome for outcome, _ in ran)
-        yield f"of these {outcomes['passed']} passed, {outcomes['failed']} failed, {outcomes['skipped']} were refused on the way"
+        marked = (
+            f", {outcomes['marked']} failed as they are marked to" if outcomes["marked"] else ""
+        )
+        yield (
+            f"of these {outcomes['passed']} passed, {outcomes['failed']} failed{marked}, "
+            f"{outcomes['skipped']} were refused on the way"
+        )
         empty = sum(
             outcome == "passed" and not record["launches"]
             for outcome, record in self.tests.values()

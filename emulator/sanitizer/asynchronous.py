@@ -42,6 +42,7 @@ class AsyncShadow(ClusterShadow):
         self.fenced = np.zeros(count, np.int32)
         self.fresh: list = []  # writes of threads that were not followed by a fence
         self.published = np.zeros_like(self.known)
+        self.crossed = np.zeros((self.blocks, self.warps), np.int32)  # last fence.proxy.async
         self.proxies = any(_reads_beside(ins) for ins in chunk.code.instructions.values())
         self.unfenced_inits: dict = {}  # (block, offset) -> (thread, instruction)
         self.flights: dict = {}  # ticket -> offset of the mbarrier
@@ -77,6 +78,7 @@ class AsyncShadow(ClusterShadow):
         self.init_fence(lanes)
         now = self.tick(None, "fence")
         warps = self.warps_of(lanes)
+        np.copyto(self.crossed, now, where=warps)
         np.copyto(self.published, np.maximum(self.published, self.known), where=warps[:, :, None])
         turned = lanes.reshape(self.blocks, self.threads)
         rest = []
@@ -181,6 +183,8 @@ class AsyncShadow(ClusterShadow):
             self._check_write(lanes.index, lanes, now, False)
         if instruction.parts[0] == "cp" or "bulk" in instruction:
             self._check_overwritten(lanes, now)
+        if instruction.parts[0] == "clusterlaunchcontrol":
+            self._check_read_before(lanes, now)
         self.copying[lanes.index] = now
         self.copier[lanes.index] = lanes.thread
         self.swizzle[lanes.index] = _GENERIC if swizzle is None else swizzle
@@ -203,6 +207,20 @@ class AsyncShadow(ClusterShadow):
             others = self.writer[at].astype(np.int64)
             times = self.write_time[at]
             self._report("missing-proxy-fence", lanes.index, lanes, hit, now, times, others, "into")
+
+    def _check_read_before(self, lanes, now):
+        """Reports an answer that is written over one that threads read, without a fence between the proxies."""
+        index, block = lanes.index, lanes.block
+        read = self.read_by[index][:, : self.real]
+        fence = np.maximum(
+            self.crossed[block][:, : self.real], self.crossed[block, lanes.thread >> 5][:, None]
+        )
+        bad = (read > self.write_time[index][:, None]) & (fence < read)
+        hit = np.flatnonzero(bad.any(axis=1))
+        if len(hit):
+            warp = bad[hit].argmax(axis=1)
+            times = read[hit, warp]
+            self._report("missing-proxy-fence", index, lanes, hit, now, times, 32 * warp, "over")
 
     def _hidden(self, index, written, sees, public, own):
         """Which writes of threads no fence.proxy.async shows to who `sees` up to then: neither the writer's own,

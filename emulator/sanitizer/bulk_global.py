@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# What a report of such a copy says of the reason.
+# What a report of global memory says of the reason.
 WHY = {
     "unfinished-store": (
         "that copy out of shared memory is under way: its thread must wait with cp.async.bulk.wait_group, without "
@@ -18,6 +18,10 @@ WHY = {
     "missing-proxy-fence": (
         "the one is of the generic proxy, the other of the async proxy, and no fence.proxy.async stands between: put "
         "one after the write, before the barrier"
+    ),
+    "incoherent-read": (
+        "ld.global.nc may answer from a cache that never learns of writes: it is for what nobody writes while the kernel "
+        "runs (__ldg, const __restrict__)"
     ),
     "unreleased-map": (
         "TMA may still see the old one: after the change, the block that made it must execute "

@@ -88,6 +88,7 @@ class DeviceMemory:
         )  # when each was last released to
         self.storing = None  # by granule: the ticket of a copy out of shared memory under way
         self.maps = None  # see `tensor_maps`
+        self.incoherent = {n for n, ins in self.instructions.items() if "nc" in ins.parts}
         self.proxied = np.zeros(
             (len(blocks), threads // 32), np.int32
         )  # a warp's last fence.proxy.async
@@ -157,6 +158,8 @@ class DeviceShadow:
             self.bulk.touched(ins, granule, who, verb, adds)
         if kind == "load":
             self._check(memory.written, granule, who, strong, ins, verb, "wrote")
+            if ins.index in memory.incoherent and memory.written.any:
+                self._check_incoherent(ins, granule, who)
             last = memory.read
             before = last.event[granule] if last.any else None
             if before is not None and before.any():
@@ -283,6 +286,15 @@ class DeviceShadow:
             bad &= (self._old(granule) != new())[at]
         if bad.any():
             self._report(ins, granule, who, at[bad], others, what[bad], verb, did)
+
+    def _check_incoherent(self, ins, granule, who) -> None:
+        """Reports lanes that read by ld.global.nc what the kernel has written, be it in order."""
+        events = self.memory.written.event[granule]
+        for event in np.unique(events[events > 0]).tolist():
+            earlier = self.memory.instructions[self.memory.whats[event] >> 1]
+            at = np.flatnonzero(events == event)
+            by = int(self.memory.written.who[granule[at[0]]])
+            self.tell("incoherent-read", ins, earlier, granule, who, at, by, "reads")
 
     def _ordered_for(self, times, others, who) -> np.ndarray | None:
         """Which of these accesses by others are ordered before what one thread does; None for all."""

@@ -14,7 +14,7 @@ KINDS = (
     "missing-tcgen05-wait", "unfinished-tensor-load", "two-writers", "early-dealloc", "leaked-columns",
     "uncommitted-product", "unstarted-block", "unmade-barrier", "remade-barrier", "overwritten-barrier",
     "unchecked-wait", "shared-barrier", "unfinished-store", "surplus-arrival", "foreign-lanes",
-    "unreleased-map", "unacquired-map",
+    "unreleased-map", "unacquired-map", "incoherent-read",
 )  # fmt: skip
 
 

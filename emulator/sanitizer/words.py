@@ -36,6 +36,10 @@ _TEXTS = {
         "{who} has a copy write {what} {here}; {by} wrote it {there} by the generic proxy, and no fence.proxy.async "
         "stands between, so that either may come last: put one after the write, before the barrier"
     ),
+    "missing-proxy-fence-over": (
+        "{who} has an answer written to {what} {here}; {by} read the one before {there} by the generic proxy, and no "
+        "fence.proxy.async stands between: put one after the read, before the reader says that it is done"
+    ),
     "wrong-swizzle": (
         "{who} reads {what} {here} as if it were swizzled {asked}; the copy that filled it had a tensor "
         "map with swizzle {swizzle}: descriptor and tensor map must agree"
@@ -204,6 +208,8 @@ def describe(kind: str, seen: Seen, early=None, swizzle=()) -> Hazard:
         text = "write-after-lane"
     elif kind == "write-after-read" and did in _CURES:
         text = "write-after-agent"
+    elif kind == "missing-proxy-fence" and did == "over":
+        text = "missing-proxy-fence-over"
     elif kind == "missing-proxy-fence" and did == "into":
         text = "missing-proxy-fence-into"
     if text not in _TEXTS:

@@ -212,6 +212,18 @@ def test_numba_and_triton_where_they_are_installed(ran, name):
         assert (what, said) == ("passed", "")
 
 
+def test_the_demonstration_runs_and_its_race_is_a_failure():
+    words = "-p emulator.plugin.hooks --emulate-gpu -p no:cacheprovider -o addopts= emulator/plugin/demonstration.py"
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words.split()],
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0 and "1 xfailed" in done.stdout, done.stdout
+    assert "1 failed as they are marked to, 0 were refused" in done.stdout
+    assert "1 hazards and faults in 1 tests" in done.stdout
+
+
 def test_the_option_is_what_puts_it_there():
     """Loaded without it, as any test run does where the emulator is installed, it changes nothing."""
     from emulator.plugin import hooks

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda_source import launch
+from cuda_source import launch, line_of
 
 import emulator
 
@@ -68,6 +68,17 @@ def test_a_response_on_the_way_is_not_there_yet():
     source = SOURCE.replace("EVERYWHERE", "").replace(wait, "")
     trace = launch(source, "take", 7, 32, [done, by], "100a")
     assert "unfinished-copy" in {hazard.kind for hazard in trace.hazards}
+
+
+def test_an_answer_is_read_before_the_next_one_comes():
+    fence = '        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");\n'
+    assert fence in SOURCE
+    done, by = np.zeros(7, np.int32), np.zeros(7, np.int32)
+    source = SOURCE.replace("EVERYWHERE", "").replace(fence, "")
+    (hazard,) = launch(source, "take", 7, 32, [done, by], "100a").hazards
+    assert hazard.kind == "missing-proxy-fence" and "read the one before" in str(hazard)
+    assert hazard.source[1] == line_of(source, "try_cancel.async")
+    assert hazard.other_source[1] == line_of(source, "ld.shared.b128")
 
 
 @pytest.mark.parametrize(

@@ -252,3 +252,23 @@ def test_writing_what_is_there_already_is_no_race():
     assert not launch(SOURCE, "changed", 40, 1024, [x, y, f, np.int32(n)]).hazards
     own = SOURCE.replace("if (x[i] > 0) f[0] = 1;", "if (x[i] > 0) f[0] = blockIdx.x;")
     assert launch(own, "changed", 40, 1024, [x, y, f, np.int32(n)]).hazards
+
+
+@pytest.mark.parametrize(
+    ("load", "found"), [("__ldg(y + (t ^ 33))", ["incoherent-read"]), ("y[t ^ 33]", []), ("__ldg(x + (t ^ 33))", [])]
+)  # fmt: skip
+def test_what_the_kernel_has_written_is_not_read_as_constant(load, found):
+    source = f"""
+extern "C" __global__ void k(const int* x, int* y, int* out) {{
+    const int t = threadIdx.x;
+    y[t] = x[t] + 1;
+    __syncthreads();
+    out[t] = {load};
+}}
+"""
+    x, y, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32), np.zeros(64, np.int32)
+    trace = launch(source, "k", 1, 64, [x, y, out])
+    assert [hazard.kind for hazard in trace.hazards] == found
+    for hazard in trace.hazards:
+        assert hazard.source[1] == line_of(source, "out[t]") and hazard.count == 64
+        assert hazard.other_source[1] == line_of(source, "y[t] =")
