@@ -35,6 +35,7 @@ from emulator.text.program import WIDTHS
 
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
+LARGE = 2**24  # bytes that a chunk may leave for Python to find
 _KINDS = {"f": "a float", "s": "a signed integer", "u": "an unsigned integer", "b": "any type"}
 
 
@@ -97,8 +98,18 @@ def without_collections() -> Iterator[None]:
             gc.enable()
 
 
+def _bytes_of(shadow) -> int:
+    return sum(held.nbytes for held in vars(shadow).values() if isinstance(held, np.ndarray))
+
+
 class Launch:
-    """One kernel launch; what its chunks share."""
+    """One kernel launch; what its chunks share.
+
+    `left`: bytes of the shadows of chunks that are done, of all launches. A shadow and its chunk refer to each other, so they
+    are freed when Python looks for such circles. It looks after many objects, not after many bytes: `forget` has it look.
+    """
+
+    left = 0
 
     def __init__(
         self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
@@ -339,6 +350,8 @@ class Launch:
             0,
         )  # blocks of them that have begun, or that others took over
         while self.begun < len(coordinates):
+            chunk = None
+            self.forget()
             start, self.begun = self.begun, min(self.begun + size, len(coordinates))
             chunk = Chunk(self, self.code, coordinates[start : self.begun], start)
             try:
@@ -350,6 +363,8 @@ class Launch:
                 for hazard in problem.hazards[:3]:
                     problem.add_note(f"before that: {hazard}")
                 raise
+            if chunk.sanitizer is not None:
+                Launch.left += _bytes_of(chunk.sanitizer)
             if chunk.next_look < NEVER:
                 self.limits.look(chunk)
                 self.limits.spent += used_by(chunk)
@@ -374,6 +389,12 @@ class Launch:
             [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
             self.uneven,
         )  # fmt: skip
+
+    def forget(self) -> None:
+        """Has what chunks left looked for, if it is much."""
+        if Launch.left > LARGE:
+            gc.collect()
+            Launch.left = 0
 
     def _watch(self, coordinates) -> DeviceMemory | None:
         """The shadow of the buffers that the kernel may write, if it may write any."""
