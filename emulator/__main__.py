@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from emulator import bench
+from emulator import bench, beside_numba
 from emulator.arguments import argument, extents
 from emulator.counts.trace import Trace
 from emulator.errors import EmulatorError
@@ -138,7 +138,7 @@ def main(words: list[str] | None = None) -> int:
         if options.against:
             print(bench.against(options.against, options.size))
         else:
-            print(bench.table(options.size))
+            print(bench.table(options.size), beside_numba.table(), sep="\n\n")
         return 0
 
     two.set_defaults(do=do_bench)
