@@ -80,7 +80,7 @@ def names(source: str) -> Names:
         return Names(frozenset({first.removeprefix("%%").strip()}), frozenset({"%load_ext"}))
     try:
         tree = ast.parse(python_of(source))
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, NotHere):
         return Names()
     binds, takes, changes, imports, late = set(), set(), set(), set(), set()
     if "%load_ext" in source:
@@ -152,20 +152,20 @@ def needed(cells: Sequence[Cell], place: int) -> list[int]:
     return sorted(found)
 
 
+class NotHere(Exception):
+    """What Python in a browser cannot do, in one line."""
+
+
 def python_of(source: str) -> str:
-    """The cell as Python, its lines where they were. ValueError for a line that only a shell can run."""
+    """The cell as Python, its lines where they were. NotHere for a line that only a shell can run."""
     lines = []
     for line in source.split("\n"):
         if line.startswith("%load_ext "):
             line = f"__import__('IPython').load({line.split()[1]!r})"
         elif line.startswith(("%", "!")):
-            raise ValueError(f"a browser has no shell for this line: {line}")
+            raise NotHere(f"A browser has no shell for this line: {line}")
         lines.append(line)
     return "\n".join(lines)
-
-
-class NotHere(Exception):
-    """What Python in a browser cannot do, in one line."""
 
 
 # Kinds of errors that no change of the reader's caused: the stored output stays, with the line above it.

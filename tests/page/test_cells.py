@@ -89,11 +89,11 @@ def test_a_cell_shows_prints_html_and_its_last_value_in_order():
     assert heard[-1][2]["outputs"] == wanted
 
 
-def test_a_shells_line_is_refused_by_name():
-    page, heard = page_of("!nvcc x.cu")
-    assert (
-        not page.run(0) and "no shell for this line: !nvcc" in heard[-1][2]["outputs"][-1]["line"]
-    )
+def test_a_shells_line_is_refused_by_name_and_the_rest_runs():
+    page, heard = page_of("!nvcc x.cu", "5")
+    assert page.run_all() and ran(heard) == [0, 1]
+    told = heard[1][2]
+    assert told["elsewhere"] and "no shell for this line: !nvcc" in told["outputs"][-1]["line"]
 
 
 def test_a_form_gives_its_numbers_to_its_function(monkeypatch):
