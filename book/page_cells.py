@@ -224,8 +224,11 @@ class Page:
         start = time.perf_counter()
         bound = names(cell.source).binds
         shown, error = ([], None) if "setup" in cell.tags else execute(cell, self.space)
-        elsewhere = type(error).__name__ in ELSEWHERE or (
-            isinstance(error, NameError) and error.name in self.missing
+        uncompiled = {n for n in names(cell.source).takes & self.missing if n.startswith("kernel ")}
+        elsewhere = (
+            type(error).__name__ in ELSEWHERE
+            or (isinstance(error, NameError) and error.name in self.missing)
+            or (isinstance(error, KeyError) and bool(uncompiled))  # it asked for that kernel
         )
         self.missing = (
             self.missing | (bound - self.space.keys()) if elsewhere else self.missing - bound

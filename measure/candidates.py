@@ -9,9 +9,10 @@ import itertools
 import math
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from kernels.build import Build, build
@@ -81,6 +82,21 @@ def _values(rung: Rung, name: str) -> tuple[int, ...]:
     return tuple(sms * value for value in rung.space[name])
 
 
+class _Here:
+    """In place of a pool of processes: this one, in a browser, which starts no others."""
+
+    def __enter__(self) -> _Here:
+        return self
+
+    def __exit__(self, *_) -> None:
+        pass
+
+    def submit(self, function, *arguments) -> Future:
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
+
+
 def compiled(
     space: Sequence[tuple[Rung, dict]],
     arch: str,
@@ -90,9 +106,7 @@ def compiled(
     """{rung: its candidates}, compiled for `arch` in `jobs` processes, in the order of `space`; what
     is not compiled after `seconds` is dropped, with the reason. NoCompiler where there is none.
     """
-    if (
-        space
-    ):  # a missing compiler is said here: a browser cannot start the processes that would say it
+    if space:  # a missing compiler is said here, before other processes start
         _compile(space[0][0].name, space[0][1], arch)
     end = time.monotonic() + seconds
     workers = os.cpu_count() or 1 if jobs is None else jobs
@@ -100,7 +114,9 @@ def compiled(
     # A child of a process with a CUDA context must not inherit it: spawn, and name the
     # architecture.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, max(1, len(space))), mp_context=context) as pool:
+    most = min(workers, max(1, len(space)))
+    browser = sys.platform == "emscripten"
+    with _Here() if browser else ProcessPoolExecutor(most, mp_context=context) as pool:
         waiting = {
             pool.submit(_compile, rung.name, macros, arch): number
             for number, (rung, macros) in enumerate(space)

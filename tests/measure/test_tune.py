@@ -8,7 +8,7 @@ import pytest
 
 from kernels import RUNGS, find, gpu, settings
 from kernels.build import Report
-from kernels.errors import NoCompiler
+from kernels.errors import BuildError, NoCompiler
 from measure import candidates, tune
 from measure.timing import Timing
 
@@ -188,6 +188,20 @@ def test_other_number_formats_begin_with_the_best_tiles_of_the_row_s(tmp_path, m
     half = rows["float16->float16"]
     assert half["macros"]["HALF_OUTPUT"] == 1 and half["macros"]["BM"] == 64
     assert half["tried"] < rows["float16->float32"]["tried"] / 2
+
+
+def test_a_search_in_a_browser_starts_no_processes(monkeypatch):
+    def by_block(name, macros, arch):
+        if macros["BLOCK"] == 32:
+            raise BuildError("32 is refused")
+        return SimpleNamespace(reports={"gemm_naive": Report(40, 0, 0, 0)}, spills=0)
+
+    monkeypatch.setattr(candidates.sys, "platform", "emscripten")
+    monkeypatch.setattr(candidates, "ProcessPoolExecutor", lambda *_, **__: pytest.fail("started"))
+    monkeypatch.setattr(candidates, "build", by_block)
+    space = [(find("naive"), find("naive").resolve({"BLOCK": size})) for size in (32, 16)]
+    found = candidates.compiled(space, "90")["naive"]
+    assert ["refused" in one.dropped for one in found] == [True, False]
 
 
 def test_a_search_without_a_compiler_says_so_before_it_starts_processes(monkeypatch):

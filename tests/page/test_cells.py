@@ -4,6 +4,7 @@ import pytest
 
 from book import chapters, page_cells
 from book.page_cells import Cell, Page, needed
+from kernels.errors import NoCompiler
 
 
 def page_of(*sources: str, **tags: str) -> tuple[Page, list]:
@@ -71,6 +72,18 @@ def test_what_cannot_run_here_leaves_the_rest_to_run_and_says_so():
     about = {index: more for what, index, more in heard if what == "ran"}
     assert [about[i]["elsewhere"] for i in range(3)] == [True, True, False]
     assert about[0]["outputs"][-1]["line"].startswith("NoCompiler: x is not among")
+
+
+def test_what_asks_for_a_kernel_that_could_not_compile_needs_a_compiler_too(monkeypatch):
+    def magic(source):
+        raise NoCompiler("mine for sm_80")
+
+    monkeypatch.setattr(page_cells, "_magic", magic)
+    asks = "{}['mine']"
+    page, heard = page_of("%%kernel mine\n__global__", asks, "{}['other']")
+    assert not page.run_all()
+    told = {index: more for what, index, more in heard if what == "ran"}
+    assert [told[i]["elsewhere"] for i in range(3)] == [True, True, False]
 
 
 def test_a_failure_says_where_in_the_cell_without_the_runners_own_lines():
