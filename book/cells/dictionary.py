@@ -229,7 +229,7 @@ def blackwell():
             ["instruction descriptor", "`UMMA::InstrDescriptor`", "inferred", "`tensor_instruction`"],
             ["`tcgen05.mma`", "`SM100_MMA_F16BF16_SS`", "`mma`", "`tensor_multiply`"],
             ["`tcgen05.mma`, `cta_group::2`", "`SM100_MMA_F16BF16_2x1SM_SS`", "`mma`", "`tensor_multiply<true>`"],
-            ["`tcgen05.mma`, block scales", "`SM100_MMA_MXF8F6F4_SS`, `SM100_MMA_MXF4NVF4_SS`", "-", "`tensor_multiply_scaled`"],
+            ["`tcgen05.mma`, block scales", "`SM100_MMA_MXF8F6F4_SS`, `SM100_MMA_MXF4_SS`", "-", "`tensor_multiply_scaled`"],
             ["`tcgen05.cp.32x128b.warpx4`", "`SM100_UTCCP_4x32dp128bit_1cta`", "`copy`", "`tensor_copy_scales`"],
             ["`tcgen05.commit`", "`umma_arrive`", "`commit`", "`tensor_commit`"],
             ["`tcgen05.ld.16x256b.x2`, `wait::ld`", "`SM100_TMEM_LOAD_16dp256b2x`, `fence_view_async_tmem_load`",
