@@ -112,7 +112,8 @@ LABELS = """() => {
 SIDEWAYS = """() => {
   const roots = [document, ...[...document.querySelectorAll(".gl-explorer")].map((host) => host.shadowRoot)].filter(Boolean);
   const all = roots.flatMap((root) => [...root.querySelectorAll(root === document ? "article *" : "*")]);
-  return all.filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(e).overflowX))
+  return all.filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+    .filter((e) => /auto|scroll/.test(getComputedStyle(e).overflowX))
     .filter((e) => e.checkVisibility({ visibilityProperty: true }))
     .map((e) => `${e.scrollWidth - e.clientWidth} pixels: ${e.textContent.trim().slice(0, 60)}`);
 }"""
