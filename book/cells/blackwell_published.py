@@ -8,7 +8,8 @@ ROWS = (
     ("Tilus, tutorial V6", 8192, "float16", "B200; from Nsight Compute's duration", "1,610", "1,600"),
     ("Tilus, pull request 91", 8192, "float16", "a Blackwell GPU, not named; the project's own timer", "1,121", "1,233"),
     ("Modular, part 4", 4096, "16 bits", "B200; one size through the whole series", "1,772", "1,762"),
-    ("JAX Pallas, last step", "4096 x 8192 x 4096", "float16", "a GPU with a peak of 2,250; normal random inputs; median of 100", "1,562", "1,426"),
+    ("JAX Pallas, last step", "4096 x 8192 x 4096", "float16", "not named, peak 2,250; normal random inputs; median of 100",
+     "1,562", "1,426"),
 )  # fmt: skip
 
 
