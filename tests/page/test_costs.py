@@ -45,3 +45,13 @@ def test_a_page_that_fails_is_named_and_the_others_are_stored(folder, monkeypatc
     assert page_costs.record(PAGES, "chromium") == 1
     assert "intro: a cell failed" in capsys.readouterr().err
     assert len(json.loads((folder / "page-chromium.json").read_text())["rows"]) == 2
+
+
+def test_every_page_was_recorded_and_its_python_stays_below_a_gigabyte():
+    stored = json.loads((page_costs.provenance.FOLDER / "page-chromium.json").read_text())
+    rows = {row["page"]: row for row in stored["rows"]}
+    assert not {page.stem for page in chapters.paths()} - set(rows)
+    assert max(row["python_mb"] for row in rows.values()) < 1000
+    assert max(row["bytes"] for row in rows.values()) < 16e6
+    told = (chapters.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert all(line in told for line in page_costs.table("chromium").split("\n")[:8])
