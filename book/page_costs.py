@@ -33,7 +33,9 @@ def _below(pid: int) -> Iterator[int]:
     above = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            above[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+            above[int(stat.parent.name)] = int(
+                stat.read_text(encoding="utf-8").rpartition(")")[2].split()[1]
+            )
         except OSError:  # it has ended meanwhile
             continue
     found = {pid}
@@ -44,7 +46,7 @@ def _below(pid: int) -> Iterator[int]:
 
 def _read(pid: int, name: str) -> str:
     try:
-        return (Path("/proc") / str(pid) / name).read_text()
+        return (Path("/proc") / str(pid) / name).read_text(encoding="utf-8")
     except OSError:
         return ""
 

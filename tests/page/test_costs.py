@@ -48,7 +48,9 @@ def test_a_page_that_fails_is_named_and_the_others_are_stored(folder, monkeypatc
 
 
 def test_every_page_was_recorded_and_its_python_stays_below_a_gigabyte():
-    stored = json.loads((page_costs.provenance.FOLDER / "page-chromium.json").read_text())
+    stored = json.loads(
+        (page_costs.provenance.FOLDER / "page-chromium.json").read_text(encoding="utf-8")
+    )
     rows = {row["page"]: row for row in stored["rows"]}
     assert not {page.stem for page in chapters.paths()} - set(rows)
     assert max(row["python_mb"] for row in rows.values()) < 1000
