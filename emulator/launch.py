@@ -35,7 +35,6 @@ from emulator.text.program import WIDTHS
 
 MAX_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
-LARGE = 2**24  # bytes that a chunk may leave for Python to find
 _KINDS = {"f": "a float", "s": "a signed integer", "u": "an unsigned integer", "b": "any type"}
 
 
@@ -98,18 +97,8 @@ def without_collections() -> Iterator[None]:
             gc.enable()
 
 
-def _bytes_of(shadow) -> int:
-    return sum(held.nbytes for held in vars(shadow).values() if isinstance(held, np.ndarray))
-
-
 class Launch:
-    """One kernel launch; what its chunks share.
-
-    `left`: bytes of the shadows of chunks that are done, of all launches. A shadow and its chunk refer to each other, so they
-    are freed when Python looks for such circles. It looks after many objects, not after many bytes: `forget` has it look.
-    """
-
-    left = 0
+    """One kernel launch; what its chunks share."""
 
     def __init__(
         self, module, code: Code, grid, block, cluster, args, shared_bytes, count, sanitize, record,
@@ -134,8 +123,10 @@ class Launch:
             self.space.buffers.append(buffer)
             self.space.starts.append(buffer.start)
         self.space.free = module._memory.free
+        self.allocations: list[Buffer] = []
         for start, held in sorted((memory or {}).items()):
-            self.space.buffers.append(Buffer(f"the allocation at {start:#x}", start, held))
+            self.allocations.append(Buffer(f"the allocation at {start:#x}", start, held))
+            self.space.buffers.append(self.allocations[-1])
             self.space.starts.append(start)
             self.space.free = start + len(held) + GAP
         self.params = self._bind(args)
@@ -325,7 +316,11 @@ class Launch:
                 break
             whole = whole.base
         start = 0
-        if isinstance(whole, np.ndarray) and whole.flags.c_contiguous:
+        if (held := self._allocation_of(array)) is not None:
+            self.arrays.setdefault(number, []).append(held)
+            self.maps.add(number)
+            start = held.start + array.ctypes.data - held.bytes.ctypes.data
+        elif isinstance(whole, np.ndarray) and whole.flags.c_contiguous:
             inside = array.ctypes.data - whole.ctypes.data
             buffer = self._buffer(number, whole, mapped)
             self.arrays.setdefault(number, []).append(buffer)
@@ -337,6 +332,14 @@ class Launch:
             raise type(problem)(f"{where}: {problem}") from None
         self.tensor_maps.append(found)
         return found.handle(len(self.tensor_maps) - 1)
+
+    def _allocation_of(self, array) -> Buffer | None:
+        """The allocation, of those that a launch was given as `memory`, in which an array lies."""
+        if isinstance(array, np.ndarray):
+            for buffer in self.allocations:
+                if 0 <= array.ctypes.data - buffer.bytes.ctypes.data < len(buffer.bytes):
+                    return buffer
+        return None
 
     def run(self, blocks, progress) -> Trace:
         started = time.perf_counter()
@@ -350,25 +353,22 @@ class Launch:
             0,
         )  # blocks of them that have begun, or that others took over
         while self.begun < len(coordinates):
-            chunk = None
-            self.forget()
             start, self.begun = self.begun, min(self.begun + size, len(coordinates))
             chunk = Chunk(self, self.code, coordinates[start : self.begun], start)
             try:
                 with np.errstate(all="ignore"), without_collections():
                     schedule.run(chunk)
                 chunk.finish()
+                if chunk.next_look < NEVER:
+                    self.limits.look(chunk)
+                    self.limits.spent += used_by(chunk)
             except ExecutionError as problem:
                 problem.hazards = self.report.hazards if self.report else []
                 for hazard in problem.hazards[:3]:
                     problem.add_note(f"before that: {hazard}")
                 raise
-            if chunk.sanitizer is not None:
-                Launch.left += _bytes_of(chunk.sanitizer)
-            if chunk.next_look < NEVER:
-                self.limits.look(chunk)
-                self.limits.spent += used_by(chunk)
-            chunk.release()
+            finally:
+                chunk.release()
             if show and time.perf_counter() - started > 2:
                 done = min(start + size, len(coordinates))
                 share = done / len(coordinates)
@@ -389,12 +389,6 @@ class Launch:
             [(buffer.start, buffer.end, buffer.name) for buffer in self.space.buffers],
             self.uneven,
         )  # fmt: skip
-
-    def forget(self) -> None:
-        """Has what chunks left looked for, if it is much."""
-        if Launch.left > LARGE:
-            gc.collect()
-            Launch.left = 0
 
     def _watch(self, coordinates) -> DeviceMemory | None:
         """The shadow of the buffers that the kernel may write, if it may write any."""

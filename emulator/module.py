@@ -182,7 +182,4 @@ class Module:
         with without_collections():
             launch = Launch(self, code, triple(grid, "grid"), triple(block, "block"), cluster, args, shared_bytes,
                             count, sanitize, record, cooperative, limits, merged, memory)  # fmt: skip
-        trace = launch.run(blocks, progress)
-        launch.device = None  # it holds on to the last chunk
-        launch.forget()
-        return trace
+        return launch.run(blocks, progress)

@@ -294,8 +294,12 @@ class Chunk:
             self.rows[index].threads += threads
 
     def release(self) -> None:
-        """Lets go of all that it holds: some of it refers back to the chunk, and would wait for a collection."""
-        vars(self).clear()
+        """Lets go of all that it and its shadows hold: they refer to each other, and would wait for a collection."""
+        if self.device is not None:
+            self.device.close()
+        for held in (self.device, self.sanitizer, self):
+            if held is not None:
+                vars(held).clear()
 
     # --- Standing before a block of code ------------------------------------------------------------
 

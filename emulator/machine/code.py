@@ -49,6 +49,7 @@ class Code:
     reserved: bool  # asks for the part of shared memory that is the system's
     asks_for_grid: bool  # asks for a grid's workspace, which cooperative launches have
     unchecked: frozenset[int]  # waits for mbarriers whose answer nobody looks at
+    single: frozenset[int]  # those that no loop repeats until they succeed
 
     @property
     def maps_addresses(self) -> bool:

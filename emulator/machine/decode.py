@@ -10,6 +10,7 @@ from emulator.machine.code import Code, CodeBlock
 from emulator.machine.names import Names
 from emulator.machine.pointers import find as find_pointers
 from emulator.machine.unchecked import find as find_unchecked
+from emulator.machine.unchecked import find_single
 from emulator.machine.unwritten import watch
 from emulator.machine.warpgroup import tracked, watched
 from emulator.text import flow, typing
@@ -89,7 +90,7 @@ def decode(
     return Code(
         function, blocks, graph.order, names.widths, names.names, instructions,
         names.shared_static, shared, names.local_bytes, names.params, pointers,
-        names.reserved, names.asks_for_grid, find_unchecked(raw, blocks),
+        names.reserved, names.asks_for_grid, find_unchecked(raw, blocks), find_single(raw, blocks),
     )  # fmt: skip
 
 

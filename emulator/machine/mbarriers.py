@@ -145,10 +145,11 @@ class MBarrier:
         expected = np.maximum(self.expected, 1)
         beyond = before - self.pending[:, None]  # arrivals into later phases
         waiting = self.tx != 0  # the phase cannot end before its bytes are there
+        weak = ins is not None and "relaxed" in ins
         later = (beyond >= 0) & ~waiting[:, None]
         passed = np.where(later, beyond // expected[:, None] + 1, 0)
         if m.sanitizer is not None:
-            m.sanitizer.release(keys(self.offset)[0], warps_of(m, lanes & (passed == 0)))
+            m.sanitizer.release(keys(self.offset)[0], warps_of(m, lanes & (passed == 0)), weak)
         left = np.where(later, expected[:, None] - beyond % expected[:, None], -beyond)
         token = self.pack(
             left, self.expected[:, None], self.tx[:, None], self.phase[:, None] + passed
@@ -160,7 +161,7 @@ class MBarrier:
         if m.sanitizer is not None and (passed > 0).any():
             # these belong to the phase that now runs
             surplus = lanes & (passed > 0)
-            m.sanitizer.release(keys(self.offset)[0], warps_of(m, surplus))
+            m.sanitizer.release(keys(self.offset)[0], warps_of(m, surplus), weak)
             surplus &= (lanes & (passed == 0)).any(axis=1)[:, None]
             if ins is not None and surplus.any():
                 m.sanitizer.surplus(self.offset, surplus, self.expected.max(), ins)

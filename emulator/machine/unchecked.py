@@ -1,7 +1,8 @@
-"""Which waits for an mbarrier nobody asks whether they have succeeded: a pass over a decoded entry, once.
+"""Which waits for an mbarrier are none, or may be: a pass over a decoded entry, once.
 
 `mbarrier.test_wait` does not block, and `mbarrier.try_wait` may give up: their answer says whether the phase is over
-(PTX ISA 9.7.13.15.16). One whose answer comes to no branch, no guard and no store is no wait.
+(PTX ISA 9.7.13.15.16). One whose answer comes to no branch, no guard and no store is no wait (`find`). One that
+nothing repeats must do without the phase being over (`find_single`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,44 @@ _PURE = frozenset(
     ("mov", "selp", "setp", "set", "slct", "and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "add", "sub", "mul",
      "mad", "min", "max", "neg", "abs", "cvt", "prmt", "bfe", "bfi")
 )  # fmt: skip
+
+# What a loop that does nothing but wait does not do.
+_WORK = frozenset(
+    ("st", "atom", "red", "bar", "barrier", "cp", "wgmma", "mma", "tcgen05", "ldmatrix", "stmatrix", "wmma")
+)  # fmt: skip
+
+
+def find_single(decoded: list[list[tuple]], blocks) -> frozenset[int]:
+    """The indices of waits that no loop repeats until they succeed; the arguments are those of `find`."""
+    waits, works = {}, []
+    for number, block in enumerate(decoded):
+        works.append(any(_is_work(ins) for ins, _, _ in block))
+        for ins, _, _ in block:
+            if ins.parts[0] == "mbarrier" and ins.parts[1] in ("test_wait", "try_wait"):
+                waits[ins.index] = number
+    return frozenset(
+        index for index, number in waits.items() if not _repeats(number, works, blocks)
+    )
+
+
+def _is_work(ins) -> bool:
+    waits = ins.parts[0] == "mbarrier" and ins.parts[1] in ("test_wait", "try_wait")
+    return ins.parts[0] in _WORK or (ins.parts[0] == "mbarrier" and not waits)
+
+
+def _repeats(start: int, works: list[bool], blocks) -> bool:
+    """Whether this block may come again without anything being done."""
+    seen, ahead = set(), [start]
+    while ahead:
+        number = ahead.pop()
+        if works[number]:
+            continue
+        if start in blocks[number].targets:
+            return True
+        fresh = [target for target in blocks[number].targets if target not in seen]
+        seen.update(fresh)
+        ahead.extend(fresh)
+    return False
 
 
 def find(decoded: list[list[tuple]], blocks) -> frozenset[int]:

@@ -45,7 +45,9 @@ class Barrier:
             if count in (0, living):
                 m.passed_barrier(number, m.lanes_of(group.mask))
                 if m.sanitizer is not None:
-                    m.sanitizer.barrier(number, m.lanes_of(group.mask), np.ones(m.B, bool))
+                    lanes, done = m.lanes_of(group.mask), np.ones(m.B, bool)
+                    m.sanitizer.meets(number, lanes, done, ~done, self.ins)
+                    m.sanitizer.barrier(number, lanes, done)
                 if self.kind == "red":
                     m.keep = 0
                     self.release(m, m.lanes_of(group.mask), m.lanes_of(group.mask))

@@ -109,14 +109,16 @@ def _load(ins, bind):
             if pair
             else (lambda i, t: t)
         )
-        for i, (data, swizzle) in enumerate(pieces):
+        for i, (data, swizzle, reads) in enumerate(pieces):
             targets = [int(owner[i])]
             if ranks is not None:
                 targets = _reached(m, rows, i, int(ranks[i]), ins)
-            by_shape.setdefault((len(data), swizzle), []).extend((i, t, data) for t in targets)
+            by_shape.setdefault((len(data), swizzle), []).extend(
+                (i, t, data, reads) for t in targets
+            )
         for (size, swizzle), members in by_shape.items():
             if size:
-                whose = np.array([counts(i, target) for i, target, _ in members])
+                whose = np.array([counts(i, target) for i, target, *_ in members])
                 _issue(m, ins, rows, members, offset, barrier, whose, size, swizzle, combine)
         m.progress()
 
@@ -128,15 +130,16 @@ def _boxes(m, rows: Issuers, map_of, coordinates, offset, kind: str, ins) -> lis
     found = []
     rank = 2 if by_rows(ins) else first.shape[1]
     for i, mapped in enumerate(maps_of(m, rows, rows.of(map_of(m)), rank, ins)):
-        place, data = (int(rows.block[i]), int(rows.thread[i])), []
+        place, data, reads = (int(rows.block[i]), int(rows.thread[i])), [], []
         for at in corners(m, ins, mapped, tuple(first[i].tolist()), *place):
             check_first(m, mapped, at, ins, *place, True)
             _count(m, ins, boxes.rows_of(mapped, at, int(offset[i]) + sum(map(len, data))), kind)
             data.append(boxes.gather(mapped, at))
             if _watched(m, ins):
-                m.device.bulk.read(ins, *place, boxes.places(mapped, at), mapped.map.itemsize)
+                places = boxes.places(mapped, at)
+                reads.append(m.device.bulk.read(ins, *place, places, mapped.map.itemsize))
         whole = np.concatenate(data) if len(data) > 1 else data[0]
-        found.append((whole, mapped.map.swizzle))
+        found.append((whole, mapped.map.swizzle, reads))
     return found
 
 
@@ -148,7 +151,7 @@ def _runs(m, rows: Issuers, from_of, size_of, source: str, to, kind: str, ins) -
         for i, count in enumerate(size.tolist()):
             check_inside(m, rows, offset[i : i + 1], count, ins, "the source")
             start = int(owner[i]) * m.shared.stride + int(offset[i])
-            found.append((m.shared.buffer.bytes[start : start + count].copy(), None))
+            found.append((m.shared.buffer.bytes[start : start + count].copy(), None, []))
             if m.sanitizer is not None and count:
                 chunks = np.arange(start >> 4, start + count >> 4)
                 at = int(rows.block[i]), int(rows.thread[i])
@@ -159,11 +162,12 @@ def _runs(m, rows: Issuers, from_of, size_of, source: str, to, kind: str, ins) -
         return found
     address = rows.of(from_of(m))
     for i, count in enumerate(size.tolist()):
-        at = int(address[i])
-        found.append((global_bytes(m, rows, i, at, count, ins, "a bulk copy reads").copy(), None))
+        at, reads = int(address[i]), []
+        data = global_bytes(m, rows, i, at, count, ins, "a bulk copy reads").copy()
+        found.append((data, None, reads))
         if _watched(m, ins):
             place = int(rows.block[i]), int(rows.thread[i])
-            m.device.bulk.read(ins, *place, np.arange(at, at + count, 4), 4)
+            reads.append(m.device.bulk.read(ins, *place, np.arange(at, at + count, 4), 4))
         _count(m, ins, _one_row(int(to[i]), at, count), kind)
     return found
 
@@ -184,11 +188,11 @@ def _reached(m, rows: Issuers, i: int, ranks: int, ins) -> list[int]:
 
 
 def _issue(m, ins, rows, members, offset, barrier, whose, size: int, swizzle, combine) -> None:
-    row = np.array([i for i, _, _ in members])
-    block = np.array([target for _, target, _ in members])
+    row = np.array([i for i, *_ in members])
+    block = np.array([target for _, target, *_ in members])
     check_inside(m, rows, offset[row], size, ins, "the destination")
     chunks = np.stack([boxes.chunks(int(at), size, swizzle or 0) for at in offset[row].tolist()])
-    data = np.stack([data for _, _, data in members]).view(CHUNK)
+    data = np.stack([data for _, _, data, _ in members]).view(CHUNK)
     whole = chunks + (block * m.shared.stride >> 4)[:, None]
     ticket = 0
     if m.sanitizer is not None:
@@ -197,7 +201,8 @@ def _issue(m, ins, rows, members, offset, barrier, whose, size: int, swizzle, co
             reduces=combine is not None, whose=whose,
         )  # fmt: skip
     left = np.ones(len(row), bool)
-    load = Load(ins, block, barrier[row], whole, data, size, left, ticket, combine, whose)
+    reads = [reads for *_, reads in members]
+    load = Load(ins, block, barrier[row], whole, data, size, left, ticket, combine, whose, reads)
     loads(m).append(load)
 
 

@@ -25,6 +25,7 @@ class Load:
     pieces, of 16 bytes each but for st.async; chunks: (R, n), where they go, in pieces from the start of
     all shared memory. size: bytes of a row. combine: None, or what a reduction does to (old, new) bytes. left: (R,) bool, the
     rows that have not landed. whose: (R,) the block whose mbarrier it is; None where it is the destination's.
+    reads: of each row, the events in which the sanitizer saw it read global memory.
     """
 
     ins: object
@@ -37,6 +38,7 @@ class Load:
     ticket: int = 0
     combine: object = None
     whose: np.ndarray | None = None
+    reads: list | None = None
 
     @property
     def counted(self) -> np.ndarray:
@@ -85,6 +87,9 @@ def _write(m, load: Load, rows: np.ndarray) -> None:
             view[where] = load.combine(view[where], what)
     if m.sanitizer is not None:
         m.sanitizer.bulk_land(load.ticket, load.block[rows], chunks, data.itemsize)
+        if m.device is not None and load.reads is not None:
+            for row in np.flatnonzero(rows).tolist():
+                m.device.bulk.landed(load.reads[row])
 
 
 def _never_waited_for(m) -> None:

@@ -51,7 +51,7 @@ def _inval(ins, bind):
             barrier = MBarrier(m, name.offset)
             barrier.word[barrier.index[name.lanes.any(axis=1)]] = 0
             if m.sanitizer is not None:
-                m.sanitizer.mbarrier_inval(name.offset, name.lanes)
+                m.sanitizer.mbarrier_inval(name.offset, name.lanes, ins)
 
     return step
 
@@ -135,10 +135,15 @@ def _expect_tx(ins, bind):
     return step
 
 
+# What Triton passes for parity 1; ptxas's machine code looks at the lowest bit.
+_TRUE = (1 << 32) - 1
+
+
 def _wait(ins, bind):
     """test_wait and try_wait: has the phase of a token, or of a parity, been completed?
 
-    What arrives at the mbarrier lands only if the wait cannot go on without it: as late as possible.
+    What arrives at the mbarrier lands only if the wait cannot go on without it: as late as possible. One that nothing
+    repeats goes on, and is answered with no the first time.
     """
     space = space_of(ins)
     put, get = bind.put(ins.operands[0]), bind.address(ins.operands[1], space)
@@ -151,6 +156,7 @@ def _wait(ins, bind):
     def step(m, mask):
         if by_parity:
             wanted = m.addresses(parity_of(m))
+            wanted = np.where(wanted == _TRUE, 1, wanted)
             if (wrong := m.lanes_of(mask) & (wanted > 1)).any():
                 block, thread = np.argwhere(wrong)[0]
                 what = int(np.broadcast_to(wanted, (m.B, m.T))[block, thread])
@@ -175,24 +181,36 @@ def _wait(ins, bind):
             if m.sanitizer is not None and passed.any():
                 m.sanitizer.passed_at_once(offset, passed, ins)
             late = lanes & ~passed
+            if ins.index in m.code.single:
+                late &= _asked_before(m, barrier, ins, late)
             here = late.any(axis=1)
             if late.any() and (
                 settle(m, offset, late) | land(m, offset, here) | finish(m, offset, here)
             ):
                 barrier = MBarrier(m, offset)
                 passed = lanes & (barrier.phase[:, None] != wanted)
-                late = lanes & ~passed
+                late &= ~passed
             holds |= passed
             if late.any():
                 everyone = False
             waiters(m)[offset, ins.index] = (ins, late, wanted)
             if m.sanitizer is not None and passed.any():
-                m.sanitizer.acquire(keys(offset)[1], warps_of(m, passed))
+                m.sanitizer.acquire(keys(offset)[1], warps_of(m, passed), "relaxed" in ins)
         put(m, holds, mask)
         if not everyone:
             m.spin(mask)
 
     return step
+
+
+def _asked_before(m, barrier, ins, lanes: np.ndarray) -> np.ndarray:
+    """Which threads, (B, T) bool, have asked in this instruction for the running phase; these lanes ask now."""
+    asked = m.state("asked once", dict)
+    phases = barrier.history.phases
+    when, whom = asked.get((barrier.offset, ins.index), (phases, np.zeros_like(lanes)))
+    before = whom & (when == phases)[:, None]
+    asked[barrier.offset, ins.index] = phases.copy(), before | lanes
+    return before
 
 
 def _pending_count(ins, bind):

@@ -161,16 +161,15 @@ def _fence(ins, bind):
     def step(m, mask):
         if m.device is not None and not narrow:
             m.device.fence(mask)
-        if m.sanitizer is not None and not block_only:
-            m.sanitizer.wide_fence(m.lanes_of(mask))
+        if m.sanitizer is not None:
+            m.sanitizer.fence(m.lanes_of(mask), not block_only)
 
     return step
 
 
 FENCES = {
     "membar": {
-        "cta!": _HINT,
-        "gl|sys!": Row(_fence, (0,), types="", spread="none"),
+        "cta|gl|sys!": Row(_fence, (0,), types="", spread="none"),
         "proxy! alias|async async|global|shared::cta|shared::cluster": _HINT,
     },
     "fence": {

@@ -10,17 +10,34 @@ from emulator.text.rows import Row
 
 FILE = 65536  # registers of a multiprocessor
 LEAST, MOST, UNIT = 24, 256, 8
-PER_THREAD = 248  # that ptxas can give a thread: at most 255, in units of 8
+PER_THREAD = 255  # that ptxas can give a thread
+
+
+def at_launch(m) -> int | None:
+    """Registers of each thread to begin with, as ptxas 13.0 counts them: what the launch bounds allow, or `.maxnreg`, and not
+    more than the largest `inc` asks for. None where it knows neither: then it leaves all setmaxnreg out (its note C7508).
+    """
+    function = m.code.function
+    bound, most = function.reqntid or function.maxntid, function.max_registers
+    if most is None and (bound is None or function.min_blocks is None):
+        return None
+    if most is None:
+        most = FILE // (int(np.prod(bound)) * function.min_blocks) // UNIT * UNIT
+    asked = [
+        int(ins.operands[0].value)
+        for ins in m.code.instructions.values()
+        if ins.parts[0] == "setmaxnreg" and "inc" in ins
+    ]
+    return -(-min(most, PER_THREAD, *asked) // UNIT) * UNIT  # given out in units
 
 
 class Pool:
-    """Registers per thread of each warp. A block starts with as many as its launch bounds allow."""
+    """Registers per thread of each warp, if they are known."""
 
     def __init__(self, m):
-        function = m.code.function
-        bound = function.reqntid or function.maxntid
-        threads = int(np.prod(bound)) if bound else m.T
-        self.each = min(FILE // (threads * function.min_blocks) // UNIT * UNIT, PER_THREAD)
+        self.each = at_launch(m)
+        if self.each is None:
+            return
         self.per_block = self.each * m.T
         self.held = np.full(m.W, self.each, np.int64)
         self.last = None
@@ -47,6 +64,8 @@ def setmaxnreg(ins, bind):
 
     def step(m, mask):
         pool = m.state("registers", lambda: Pool(m))
+        if pool.each is None:
+            return
         warps = warps_of_groups(m, mask, ins)
         wrong = warps & ((pool.held > count) if grows else (pool.held < count))
         if wrong.any():

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import nvrtc
 from .device import CAPABILITY, MULTIPROCESSORS, Device
-from .parts import Part
+from .parts import Part, Partial
 from .streams import Event, Scope, Stream
 
 
@@ -40,7 +40,7 @@ class ProgramOptions(Options):
         return tuple(words)
 
 
-class ObjectCode:
+class ObjectCode(Partial):
     """Code of some kind. Of PTX it has kernels."""
 
     def __init__(self, code, kind: str, name: str = "", symbols=None):
@@ -101,7 +101,7 @@ class Unknown:
     __hash__ = None
 
 
-class Kernel:
+class Kernel(Partial):
     def __init__(self, held: ObjectCode, entry: str):
         self.held, self.name, self.handle = held, entry, id(self)
         KERNELS[self.handle] = self
@@ -119,7 +119,7 @@ class Kernel:
         return len(Device.code(self.held.module, self.name).params)
 
 
-class Program:
+class Program(Partial):
     """A source; `compile` makes PTX of it."""
 
     def __init__(self, code, code_type: str, options=None):
@@ -147,7 +147,7 @@ class Program:
         pass
 
 
-class Linker:
+class Linker(Partial):
     """Links LTO-IR by nvJitLink, which needs no GPU, and gives PTX whatever it is asked for."""
 
     def __init__(self, *codes: ObjectCode, options=None):
@@ -200,7 +200,7 @@ def argument(value):
     return int(value) if hasattr(value, "getPtr") else value
 
 
-class Buffer:
+class Buffer(Partial):
     """Device memory."""
 
     def __init__(self, size: int = 0, address: int | None = None):
@@ -226,6 +226,25 @@ class Buffer:
 
     def copy_from(self, source: Buffer, *, stream=None) -> None:
         source.copy_to(self)
+
+
+class DeviceMemoryResource(Partial):
+    """Where buffers come from."""
+
+    is_device_accessible, is_host_accessible, device_id = True, False, 0
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def allocate(self, size: int, *, stream=None) -> Buffer:
+        return Buffer(size)
+
+    def deallocate(self, ptr, size: int, *, stream=None) -> None:
+        Device.memory.release(int(ptr))
+
+
+class Properties(Partial, types.SimpleNamespace):
+    """Of a device."""
 
 
 class StridedMemoryView:
@@ -302,12 +321,12 @@ class GpuDevice(Scope):
             Capability(CAPABILITY),
             types.SimpleNamespace(handle=_context()),
         )
-        self.properties = types.SimpleNamespace(
+        self.properties = Properties(
             multiprocessor_count=MULTIPROCESSORS, warp_size=32, max_threads_per_block=1024,
             compute_capability_major=CAPABILITY[0], compute_capability_minor=CAPABILITY[1],
         )  # fmt: skip
 
-    memory_resource = None
+    memory_resource = DeviceMemoryResource()
 
     def set_current(self, context=None) -> None:
         pass
@@ -332,6 +351,7 @@ root = Part(
     "cuda.core", __version__="1.2.2", Device=GpuDevice, Stream=Stream, Event=Event, Buffer=Buffer, ObjectCode=ObjectCode,
     Kernel=Kernel, Program=Program, ProgramOptions=ProgramOptions, Linker=Linker, LinkerOptions=Options,
     LaunchConfig=LaunchConfig, launch=launch, StreamOptions=Options, EventOptions=Options,
+    DeviceMemoryResource=DeviceMemoryResource,
     utils=Part("cuda.core.utils", StridedMemoryView=StridedMemoryView),
     graph=Part("cuda.core.graph", GraphBuilder=type("GraphBuilder", (), {})),
 )  # fmt: skip

@@ -15,6 +15,7 @@ import pytest
 
 from emulator.errors import EmulatorError, LimitExceeded, PtxError, Trap
 from emulator.machine.memory import GAP
+from emulator.machine.tensor_map import TensorMap
 from emulator.module import Module
 
 ARCH = "90a"  # sums as an H200's, bit for bit; the newest instructions that were measured
@@ -229,10 +230,13 @@ def readable(entry: str) -> str:
 
 
 def packed(value, name: str, offset: int, size: int, kind: str):
-    """An argument as the bytes that its parameter takes. An integer may be wider than its parameter, as CUDA's launch allows.
+    """An argument as the bytes that its parameter takes; a tensor map as it is. An integer may be wider than its parameter,
+    as CUDA's launch allows.
 
     ValueError where the parameter would read beyond the argument, or read something else.
     """
+    if isinstance(value, TensorMap):
+        return value
     if isinstance(value, bool | np.bool_):
         return np.uint8(value).tobytes().ljust(size, b"\0")
     if isinstance(value, int | np.integer):

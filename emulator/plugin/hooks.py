@@ -30,9 +30,10 @@ class EmulatedGpu:
     def __init__(self, config):
         from . import imports
         from .device import Device
+        from .nvrtc import opened
         from .report import Report
 
-        self.device, self.report = Device, Report()
+        self.device, self.report, self.opened = Device, Report(), opened
         Device.seconds = config.getoption("emulate_gpu_seconds")
         config.addinivalue_line("markers", "slow: as cupy.testing marks it")
         sys.addaudithook(self._starts)
@@ -40,7 +41,9 @@ class EmulatedGpu:
         config.add_cleanup(lambda: imports.remove(finder))
 
     def _starts(self, event, args):
-        """Another Python has no emulated GPU: what a test makes of it says nothing."""
+        """Another Python has no emulated GPU: what a test makes of it says nothing. Of files read, a kernel may be one."""
+        if event == "open":
+            self.opened(args[0])
         if event == "subprocess.Popen" and "python" in os.path.basename(str(args[0])):
             self.device.record.refused.append(
                 "another Python process, which this plug-in is not in"

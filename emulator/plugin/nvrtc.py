@@ -67,8 +67,28 @@ def headers_of(package: str, folder: str) -> str:
         Device.refuse(f"a header of {package.split('-')[0]}: pip install {package}")
 
 
+OPENED: dict[str, None] = {}  # files of CUDA C++ that this process has read, the last one last
+_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp")
+_KEPT = 32  # of them
+_SHORT = 20  # characters of a line that may stand anywhere
+
+
+def opened(path) -> None:
+    """Some file is opened."""
+    if isinstance(path, str) and path.endswith(_SUFFIXES):
+        OPENED.pop(path, None)
+        OPENED[path] = None
+        if len(OPENED) > _KEPT:
+            del OPENED[next(iter(OPENED))]
+
+
 def located(source: str) -> tuple[str, str]:
-    """The source and its name. Where it stands word for word in a calling file, its lines are that file's."""
+    """The source and its name. Where it stands word for word in a calling file, or in one that was read (`OPENED`), its
+    lines are that file's.
+    """
+    for file in reversed(OPENED):
+        if found := _line_in(file, source):
+            return f'#line {found} "{file}"\n{source}', file
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -85,7 +105,8 @@ def _line_in(file: str, source: str) -> int:
     except (OSError, UnicodeDecodeError):
         return 0
     at = text.find(source)
-    return text.count("\n", 0, at) + 1 if at >= 0 and source.count("\n") > 1 else 0
+    told = source.count("\n") > 1 or (len(source) > _SHORT and text.count(source) == 1)
+    return text.count("\n", 0, at) + 1 if at >= 0 and told else 0
 
 
 @lru_cache(256)

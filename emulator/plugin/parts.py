@@ -1,4 +1,4 @@
-"""Modules that stand for those of a package: what is not in them skips the test that asks for it."""
+"""Modules and objects that stand for those of a package: what is not in them skips the test that asks for it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ import types
 from .device import Device
 
 MODULES: dict[str, types.ModuleType] = {}
+
+
+class Partial:
+    """An object that stands for another. What it lacks skips the test that asks for it."""
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        Device.refuse(f"{type(self).__name__.removeprefix('Gpu')}.{name}")
 
 
 class Part(types.ModuleType):

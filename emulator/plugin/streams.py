@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from .device import CAPABILITY, MULTIPROCESSORS, Device
+from .parts import Partial
 
 
-class Scope:
+class Scope(Partial):
     """A device, a stream: `with` changes nothing, since there is one of each, in order."""
 
     def __init__(self, *args, **kwargs):
@@ -48,6 +49,7 @@ class GpuDevice(Scope):
 
 class Stream(Scope):
     null = ptds = None
+    handle = 0
 
     @classmethod
     def from_handle(cls, handle):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import types
 
 import numpy as np
+
+from emulator.machine.tensor_map import TensorMap
 
 from .device import CAPABILITY, MULTIPROCESSORS, Device
 
@@ -70,8 +73,11 @@ class Launcher:
         if x * y * z == 0:
             return
         meta, held, given = self.metadata, [], []
+        described = iter(getattr(meta, "tensordesc_meta", None) or ())
         for kind, value in zip(self.types, args, strict=True):
-            if kind != "constexpr":
+            if isinstance(kind, str) and kind.startswith("tensordesc"):
+                given += _described(kind, value, next(described, None), held)
+            elif kind != "constexpr":
                 given.append(self._argument(kind, value, held))
         size = meta.global_scratch_size * x * y * z * meta.num_ctas
         scratch = Device.memory.allocate(size) if size else 0
@@ -88,7 +94,7 @@ class Launcher:
                 Device.memory.release(start)
 
     def _argument(self, kind, value, held: list):
-        if not isinstance(kind, str) or kind.startswith("tensordesc"):
+        if not isinstance(kind, str):
             Device.refuse(f"an argument of Triton's type {kind}")
         if kind[0] == "*":
             return _address(value, held)
@@ -96,6 +102,36 @@ class Launcher:
         if wide is None and kind[0] == "f":
             Device.refuse(f"an argument of Triton's type {kind}")
         return wide(value) if wide else int(value)
+
+
+def _described(kind: str, value, how, held: list) -> list:
+    """What a kernel gets of a host's TensorDescriptor: a tensor map, its shape and its strides."""
+    found = re.match(r"tensordesc<(\w+)\[", kind)
+    stored = _FORMATS.get(found[1]) if found else None
+    if not how or how.get("fp4_padded") or how.get("is_im2col") or stored is None:
+        Device.refuse(f"an argument of Triton's type {kind}")
+    dtype = np.dtype(_STORED.get(stored, stored))
+    start = _address(value.base, held)
+    first, size = Device.memory.extent(start)
+    memory = Device.memory.view(first, size)[start - first :]
+    strides = tuple(int(step) * dtype.itemsize for step in value.strides)
+    array = np.lib.stride_tricks.as_strided(
+        memory[: len(memory) // dtype.itemsize * dtype.itemsize].view(dtype), tuple(value.shape), strides
+    )  # fmt: skip
+    rounds = stored == "float32" and getattr(value, "round_f32_to_tf32", False)
+    one = TensorMap(
+        array, tuple(how["block_size"]), "tf32" if rounds else stored, swizzle=_SWIZZLES[how["swizzle"]],
+        fill="nan" if getattr(value, "padding", "zero") == "nan" else "zero",
+    )  # fmt: skip
+    return [one, *map(int, value.shape), *map(int, value.strides)]
+
+
+_SWIZZLES = (0, 32, 64, 128)  # by Triton's number
+_FORMATS = {
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i16": "uint16", "u16": "uint16",
+    "i32": "int32", "u32": "uint32", "i64": "int64", "u64": "uint64",
+} | dict.fromkeys(("i8", "u8", "fp8e4nv", "fp8e5"), "uint8")  # fmt: skip
+_STORED = {"bfloat16": "uint16"}  # where NumPy lacks the format
 
 
 def _address(tensor, held: list) -> int:

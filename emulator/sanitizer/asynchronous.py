@@ -54,6 +54,14 @@ class AsyncShadow(ClusterShadow):
 
     def _write(self, address, mask, width, instruction, strong, values=None):
         super()._write(address, mask, width, instruction, strong, values)
+        self._by_threads(address, mask, width)
+
+    def _land(self, address, mask, width, ticket):
+        super()._land(address, mask, width, ticket)
+        self._by_threads(address, mask, width)
+
+    def _by_threads(self, address, mask, width):
+        """Threads have written there, by the generic proxy (cp.async too), and no fence has followed."""
         lanes, base = self.granules.lanes(address, mask, width)
         index = lanes.index + base
         self.generic[index] = True
@@ -65,13 +73,6 @@ class AsyncShadow(ClusterShadow):
                 index = np.unique(np.concatenate([entry[0] for entry in self.fresh]))
                 index = index[self.generic[index] & (self.fenced[index] == 0)]
                 self.fresh = [(index, index // self.granules.count, self.writer[index])]
-
-    def _land(self, address, mask, width, ticket):
-        super()._land(address, mask, width, ticket)
-        lanes, base = self.granules.lanes(address, mask, width)
-        self.generic[lanes.index + base] = True
-        self.fenced[lanes.index + base] = 0
-        self.swizzle[lanes.index + base] = _GENERIC
 
     def proxy_fence(self, lanes):
         """Lanes, (B, T), executed fence.proxy.async."""

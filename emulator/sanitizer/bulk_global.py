@@ -2,7 +2,8 @@
 
 A copy out of shared memory may write from when it is issued until its thread has waited with
 `cp.async.bulk.wait_group`, without `.read`; whoever touches the place before is reported. A copy into shared memory
-reads what threads wrote only behind a fence.proxy.async, of a thread that wrote or of the one that copies.
+reads what threads wrote only behind a fence.proxy.async, of a thread that wrote or of the one that copies; so does
+a copy that writes over it.
 """
 
 from __future__ import annotations
@@ -60,13 +61,20 @@ class BulkGlobal:
             return granule
         return granule[np.concatenate([[True], granule[1:] != granule[:-1]])]
 
-    def read(self, ins, block: int, thread: int, places: np.ndarray, size: int) -> None:
-        """A copy of a thread reads elements of `size` bytes at these addresses."""
+    def read(self, ins, block: int, thread: int, places: np.ndarray, size: int) -> int:
+        """A copy of a thread reads elements of `size` bytes at these addresses. Returns the event, 0 where nobody watches."""
         granule = self.granules(places, size)
-        if len(granule):
-            who = np.broadcast_to(self.shadow.who[block, thread], granule.shape)
-            self.shadow.note(ins, granule, who, "load", False, None)
-            self._check_proxy(ins, granule, who)
+        if not len(granule):
+            return 0
+        who = np.broadcast_to(self.shadow.who[block, thread], granule.shape)
+        self.shadow.note(ins, granule, who, "load", False, None)
+        self._check_proxy(ins, granule, who, "reads")
+        return self.memory.events - 1
+
+    def landed(self, events) -> None:
+        """What copies read in these events is in shared memory: who has waited for that may write where it was."""
+        now = self.memory.base + self.shadow.chunk.sanitizer.now
+        self.memory.landed.update((event, now) for event in events if event)
 
     def write(self, ins, block: int, thread: int, places: np.ndarray, size: int, adds: bool) -> int:
         """A copy of a thread writes there from now on. Returns a ticket, 0 where nobody watches."""
@@ -75,6 +83,7 @@ class BulkGlobal:
             return 0
         who = np.broadcast_to(self.shadow.who[block, thread], granule.shape)
         self.shadow.note(ins, granule, who, "store", adds, None, beside=True, adds=adds)
+        self._check_proxy(ins, granule, who, "writes", adds)
         self.ticket += 1
         self.under_way[self.ticket] = (granule, ins, who, adds)
         if self.memory.storing is None:
@@ -103,14 +112,15 @@ class BulkGlobal:
                     "unfinished-store", ins, earlier, granule, who, at, int(by[0]), verb
                 )
 
-    def _check_proxy(self, ins, granule, who) -> None:
+    def _check_proxy(self, ins, granule, who, verb: str, adds: bool = False) -> None:
+        """Reports a copy of what threads wrote, or over it, without a fence between the proxies; adds: it adds to that."""
         memory, T = self.memory, self.shadow.chunk.T
         events = memory.written.event[granule]
         if not events.any():
             return
         for event in np.unique(events[events > 0]).tolist():
             earlier = memory.instructions[memory.whats[event] >> 1]
-            if "bulk" in earlier.parts:
+            if "bulk" in earlier.parts or (adds and earlier.parts[0] in ("atom", "red")):
                 continue
             here = np.flatnonzero(events == event)
             by = memory.written.who[granule[here]]
@@ -126,7 +136,7 @@ class BulkGlobal:
                     who,
                     at,
                     int(by[~seen][0]),
-                    "reads",
+                    verb,
                 )
 
     def ends(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from emulator.sanitizer import words
 from emulator.sanitizer.granules import Pattern, Shifted
-from emulator.sanitizer.made import Made
+from emulator.sanitizer.made import Made, ends_some
 from emulator.sanitizer.report import Places, Seen
 from emulator.sanitizer.shadow import Shadow
 
@@ -35,13 +35,12 @@ class ClusterShadow(Shadow):
         alive = lambda: chunk.lanes_of(chunk.alive).reshape(blocks, threads)  # noqa: E731
         super().__init__(
             blocks, threads, chunk.cluster * chunk.shared.stride, report, places, True, alive,
-            warp_synchronous,
+            warp_synchronous, agents,
         )  # fmt: skip
         self.real = threads // 32
         self.warps = self.real + agents
         self.known = np.zeros((blocks, self.warps, self.warps), np.int32)
         self.met = np.zeros((blocks, self.warps), np.int32)
-        self.read_by = np.zeros((blocks * self.granules.count, self.warps), np.int32)
         self.reach = np.zeros((chunk.B, self.warps), np.int32)  # last access from afar, by warp
         # when a warp came to the cluster's barrier (of a tensor core: what of it those knew who came): now, in the last round,
         # as a block knows it
@@ -49,7 +48,7 @@ class ClusterShadow(Shadow):
         self.ends = np.zeros_like(self.reach)
         self.rank_base = None
         self.turned: dict = {}
-        self.made = Made(self, chunk.B, chunk.T, chunk.cluster)
+        self.made = Made(self, chunk.B, chunk.T, chunk.cluster, ends_some(chunk.code))
         if chunk.cluster > 1:
             ranks = np.arange(threads, dtype=np.int64) // own * self.stride
             self.rank_base = Pattern(ranks[None])
@@ -115,17 +114,17 @@ class ClusterShadow(Shadow):
                 whole[:, rank * per : (rank + 1) * per] = each[:, rank]
                 yield rank, whole
 
-    def release(self, key, warps):
+    def release(self, key, warps, weak=False, afar=False):
         if self._of_cluster(warps):
-            return super().release(key, warps)
+            return super().release(key, warps, weak, afar)
         for rank, whole in self._by_rank(warps):
-            super().release((key, rank), whole)
+            super().release((key, rank), whole, weak, afar)
 
-    def acquire(self, key, warps):
+    def acquire(self, key, warps, weak=False):
         if self._of_cluster(warps):
-            return super().acquire(key, warps)
+            return super().acquire(key, warps, weak)
         for rank, whole in self._by_rank(warps):
-            super().acquire((key, rank), whole)
+            super().acquire((key, rank), whole, weak)
 
     def transfer(self, key, other, blocks):
         for rank, of_rank in enumerate(blocks.reshape(self.blocks, self.together).T):
@@ -133,11 +132,11 @@ class ClusterShadow(Shadow):
 
     def release_afar(self, key, lanes, owners, instruction):
         """Lanes, (B, T), arrive at mbarriers of the blocks `owners`, (B, T)."""
-        ranks = owners % self.together
+        ranks, weak = owners % self.together, "relaxed" in instruction
         for rank in np.unique(ranks[lanes]).tolist():
             here = lanes & (ranks == rank)
             self._reached(here, owners, instruction)
-            super().release((key, rank), self.warps_of(here))
+            super().release((key, rank), self.warps_of(here), weak, True)
 
     def _reached(self, lanes, owners, instruction):
         now = self.tick(instruction, "remote")
@@ -164,12 +163,12 @@ class ClusterShadow(Shadow):
         self.release(("bar", number), lanes.reshape(len(lanes), -1, 32).any(axis=2))
 
     def cluster_arrive(self, lanes, releases):
-        """Lanes, (B, T), arrived at barrier.cluster; what they wrote is ordered if that `releases`."""
+        """Lanes, (B, T), arrived at barrier.cluster; what they wrote is ordered if that `releases`, or if a fence did."""
         warps = self.warps_of(lanes)
-        if releases:
-            super().release(("cluster", "now"), warps)
-            if self._device is not None:
-                self._device.device.cluster_arrive(lanes)
+        if releases or self.performed is not None:
+            super().release(("cluster", "now"), warps, not releases, True)
+        if self._device is not None:
+            self._device.device.cluster_arrive(lanes, releases)
         self.came[warps] = self.now
         # what a tensor core did, and one of them waited for, is over
         seen = np.where(warps[:, :, None], self.known, 0).max(axis=1)[:, self.real :]
@@ -269,6 +268,11 @@ class _OfBlocks:
         cluster, rank = divmod(block, self.shadow.together)
         first = rank * self.per_block
         return self.shadow.known[cluster, first + warp, first : first + self.per_block]
+
+    def known_of_copies(self, block, warp):
+        """(n,): up to when copies into shared memory have landed, as warps (n,) of blocks (n,) know."""
+        cluster, rank = np.divmod(block, self.shadow.together)
+        return self.shadow.known[cluster, rank * self.per_block + warp, self.shadow.real]
 
     def warps_of(self, lanes):
         return lanes.reshape(len(lanes), self.per_block, 32).any(axis=2)

@@ -4,7 +4,7 @@ Two threads race that access the same bytes, at least one with a plain write, un
 happens before the other. Within a block barriers order them, as on shared memory (`order`). Blocks
 run in any order; only a *release* and an *acquire* order them: a fence (`__threadfence`) and then an
 atomic, volatile or relaxed write of a flag, or a `.release` write; and an atomic, volatile or acquiring
-read of the same flag later on, or a relaxed load and then a fence. What has the scope of the block orders
+read of the same flag later on, or one that says `.relaxed` and then a fence. What has the scope of the block orders
 no other. What a block's other threads did counts if a barrier stands between it and the release, and they
 were fenced too. The end of the kernel orders everything.
 
@@ -82,10 +82,10 @@ class DeviceMemory:
         # of each event: when, and twice the instruction plus 1 if strong
         self.times, self.whats, self.events = *np.zeros((2, 1024), np.int32), 1
         self.base = 0  # the launch's time when the present chunk began
-        self.order = None
         self.flags = (
             np.zeros(total, np.int32) if ordered else None
         )  # when each was last released to
+        self.landed: dict[int, int] = {}  # event in which a copy read -> when it had brought that
         self.storing = None  # by granule: the ticket of a copy out of shared memory under way
         self.maps = None  # see `tensor_maps`
         self.incoherent = {n for n, ins in self.instructions.items() if "nc" in ins.parts}
@@ -99,9 +99,6 @@ class DeviceMemory:
 
     def beside(self, chunk, first: int) -> DeviceShadow:
         """What watches a chunk whose blocks are number `first` of the launch and those after it."""
-        if self.order is not None:
-            self.base += self.order.now + 1
-        self.order = chunk.sanitizer
         return DeviceShadow(self, chunk, first)
 
 
@@ -122,6 +119,10 @@ class DeviceShadow:
         )  # the same of relaxed loads, which a fence makes acquire
         self.bulk = BulkGlobal(self)
         chunk.endings.append(lambda m: self.bulk.ends())
+
+    def close(self) -> None:
+        """The chunk is done: the launch's time goes on from the chunk's."""
+        self.memory.base += self.order.now + 1
 
     # --- Accesses ---
 
@@ -282,6 +283,8 @@ class DeviceShadow:
         bad, what = ~ordered, self.memory.whats[events]
         if strong:
             bad &= what & 1 == 0
+        if self.memory.landed and bad.any():
+            bad &= ~self._waited_for(events, others_there, who[at])
         if new is not None and bad.any():
             bad &= (self._old(granule) != new())[at]
         if bad.any():
@@ -295,6 +298,19 @@ class DeviceShadow:
             at = np.flatnonzero(events == event)
             by = int(self.memory.written.who[granule[at[0]]])
             self.tell("incoherent-read", ins, earlier, granule, who, at, by, "reads")
+
+    def _waited_for(self, events, others, who) -> np.ndarray:
+        """Which of these are reads of copies that one's warp knows to have landed."""
+        memory, T, together = self.memory, self.chunk.T, self.chunk.cluster
+        (block, thread), found = np.divmod(who, T), np.zeros(len(events), bool)
+        near = others // T // together == block // together
+        for event in np.unique(events[near]).tolist():
+            when = memory.landed.get(event, 0)
+            here = np.flatnonzero(near & (events == event)) if when else ()
+            if len(here):
+                knows = self.order.known_of_copies(block[here] - self.first, thread[here] >> 5)
+                found[here] = when - memory.base <= knows
+        return found
 
     def _ordered_for(self, times, others, who) -> np.ndarray | None:
         """Which of these accesses by others are ordered before what one thread does; None for all."""
@@ -360,11 +376,14 @@ class DeviceShadow:
         rows = self.memory.proxied[self.first : self.first + self.chunk.B]
         np.copyto(rows, self.memory.base + self.order.now, where=warps)
 
-    def cluster_arrive(self, lanes) -> None:
-        """Lanes arrived at barrier.cluster with .release: it is a fence, too."""
+    def cluster_arrive(self, lanes, releases: bool) -> None:
+        """Lanes arrived at barrier.cluster: with .release it is a fence, too."""
         memory, warps = self.memory, self.order.warps_of(lanes)
         clock = self._clock(warps)
-        np.maximum(self.performed, clock, out=self.performed)
+        if releases:
+            np.maximum(self.performed, clock, out=self.performed)
+        else:
+            clock = np.minimum(clock, self.performed)
         rows = slice(self.first, self.first + self.chunk.B)
         known = np.where(clock > 0, clock + memory.base, 0)
         np.maximum(memory.published[rows], known, out=memory.published[rows])
@@ -404,7 +423,7 @@ class DeviceShadow:
                 pairs[1:] == pairs[:-1]
             ]  # by several warps at once, one after the other
             earlier = np.where(np.isin(granule, shared), memory.base + now, earlier)
-        known = self.heard if kind == "load" and "relaxed" in ins.parts else self.acquired
+        known = self.heard if "relaxed" in ins.parts else self.acquired
         np.maximum.at(known.reshape(-1), warp, earlier)
 
     def _flags(self, granule, warp, kind) -> None:

@@ -19,6 +19,11 @@ from emulator.sanitizer.report import Seen
 BYTES = 8
 
 
+def ends_some(code) -> bool:
+    """Whether an entry invalidates mbarriers."""
+    return any(ins.parts[:2] == ("mbarrier", "inval") for ins in code.instructions.values())
+
+
 @dataclass
 class _Made:
     """The mbarriers at one offset; (B,) each, of the chunk's blocks, and (B, warps) of the block's cluster.
@@ -41,10 +46,11 @@ class _Made:
 class Made:
     """What a Shadow or ClusterShadow knows of mbarriers and of blocks that have begun.
 
-    chunk_blocks, threads: blocks of the chunk, threads of one; together: blocks of a cluster.
+    chunk_blocks, threads: blocks of the chunk, threads of one; together: blocks of a cluster; ends: whether the
+    kernel invalidates mbarriers, so that it matters who still uses them.
     """
 
-    def __init__(self, shadow, chunk_blocks: int, threads: int, together: int = 1):
+    def __init__(self, shadow, chunk_blocks: int, threads: int, together: int = 1, ends=False):
         self.shadow, self.B, self.together = shadow, chunk_blocks, together
         self.threads, self.per = threads, threads // 32
         self.rank = np.arange(chunk_blocks) % together
@@ -52,6 +58,9 @@ class Made:
             self.per
         )  # (B, per): a block's own warps
         self.at: dict[int, _Made] = {}
+        self.uses: dict | None = (
+            {} if ends else None
+        )  # offset -> when, and by what; (B, warps) each
         self.barred = None  # by granule: whether an mbarrier stands there
         warps = shadow.known.shape[1]
         self.begun = np.zeros((chunk_blocks, warps), bool)  # a block has begun, as a warp knows
@@ -70,6 +79,11 @@ class Made:
             thread = int(lanes[block].argmax())
             if made.time[block]:
                 self._tell("remade-barrier", instruction, made.by[block], block, thread, offset)
+            elif np.count_nonzero(lanes[block]) > 1:
+                self._tell(
+                    "remade-barrier", instruction, instruction, block, thread, offset, "lanes"
+                )
+            self._over(offset, block, thread, instruction)
             made.time[block], made.thread[block], made.by[block] = now, thread, instruction
             made.fenced[block] = made.came[block] = made.met[block] = False
             made.learned[block] = 0
@@ -77,17 +91,47 @@ class Made:
             made.knows[block, self.own[block, thread >> 5]] = True
             self._mark(block, offset, True)
 
-    def inval(self, offset: int, lanes: np.ndarray) -> None:
+    def inval(self, offset: int, lanes: np.ndarray, instruction) -> None:
         made = self._of(offset)
         for block in np.flatnonzero(lanes.any(axis=1)).tolist():
             made.time[block] = 0
             self._mark(block, offset, False)
+            self._over(offset, block, int(lanes[block].argmax()), instruction)
+
+    def _use(self, offset: int, owner, warp, instruction) -> None:
+        """Warps (n,) of the cluster use the mbarriers at `offset` of blocks `owner`, (n,)."""
+        shape = (self.B, self.shadow.known.shape[1])
+        when, by = self.uses.setdefault(
+            offset, (np.zeros(shape, np.int32), np.empty(shape, object))
+        )
+        when[owner, warp] = self.shadow.now + 1
+        by[owner, warp] = instruction
+
+    def _over(self, offset: int, block: int, thread: int, instruction) -> None:
+        """A thread ends or makes an mbarrier: reports who may still use it, and counts as its only user."""
+        if self.uses is None:
+            return
+        warp = self.own[block, thread >> 5]
+        if offset in self.uses:
+            when, by = self.uses[offset]
+            known = self.shadow.known[block // self.together, warp]
+            late = np.flatnonzero(when[block] > known)
+            late = late[late != warp]
+            if len(late):
+                earlier = by[block, late[0]]
+                self._tell("remade-barrier", instruction, earlier, block, thread, offset, "used")
+            when[block] = 0
+        self._use(offset, block, warp, instruction)
 
     def used(self, offset: int, lanes: np.ndarray, owners, instruction) -> None:
         """Lanes, (B, T) bool, name the mbarriers at `offset` of their own blocks, or of `owners`, (B, T)."""
         made = self.at.get(offset)
         if made is None:
             return
+        if self.uses is not None:
+            block, thread = np.nonzero(lanes)
+            owner = block if owners is None else owners[block, thread]
+            self._use(offset, owner, self.own[block, thread >> 5], instruction)
         if owners is None:
             warps = lanes.reshape(self.B, self.per, 32).any(axis=2)
             unknown = warps & ~np.take_along_axis(made.knows, self.own, axis=1)

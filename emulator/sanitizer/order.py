@@ -23,6 +23,26 @@ class Order:
         self.met = np.zeros((blocks, self.warps), np.int32)
         self.released = {}
         self.device = None  # what watches global memory, and is told who met
+        # in kernels with relaxed accesses: `known` at each warp's last fence, for its block and for its cluster, and
+        # what relaxed reads have told it, which its next fence makes known
+        self.performed = self.heard = None
+
+    def heed_fences(self):
+        """Relaxed accesses order what fences stand around, from now on."""
+        self.performed = np.zeros((2, *self.known.shape), np.int32)
+        self.heard = np.zeros_like(self.known)
+
+    def fence(self, lanes, wide):
+        """Lanes executed a fence, of a scope beyond their block if `wide`."""
+        if self.performed is None:
+            return
+        self.tick(None, "fence")
+        rows = self.warps_of(lanes)[:, :, None]
+        np.maximum(self.known, self.heard, out=self.known, where=rows)
+        own = np.eye(self.known.shape[1], dtype=bool) & rows
+        clock = np.where(own, self.now, self.known)
+        np.copyto(self.performed[: 1 + wide], clock, where=rows)
+        self._settle()
 
     def barrier(self, number, lanes, done):
         """Lanes met at barrier `number` in the blocks `done`, (blocks,) bool."""
@@ -68,34 +88,46 @@ class Order:
         else:
             self.met[self.warps_of(lanes)] = self.now
 
-    def flag(self, key, warps, reads, writes):
-        """These warps, (blocks, warps) bool, read or write what is called `key`, or both, one after the other."""
+    def flag(self, key, warps, reads, writes, weak=False):
+        """These warps, (blocks, warps) bool, read or write what is called `key`, or both, one after the other.
+
+        weak: without order but for that of the fences around.
+        """
         if reads and writes and (warps.sum(axis=1) > 1).any():
             for warp in range(warps.shape[1]):
                 alone = np.zeros_like(warps)
                 alone[:, warp] = warps[:, warp]
                 if alone.any():
-                    self.acquire(key, alone)
-                    self.release(key, alone)
+                    self.acquire(key, alone, weak)
+                    self.release(key, alone, weak)
             return
         if reads:
-            self.acquire(key, warps)
+            self.acquire(key, warps, weak)
         if writes:
-            self.release(key, warps)
+            self.release(key, warps, weak)
 
-    def release(self, key, warps):
-        """These warps, (blocks, warps) bool, arrive at what is called `key` (any hashable)."""
+    def release(self, key, warps, weak=False, afar=False):
+        """These warps, (blocks, warps) bool, arrive at what is called `key` (any hashable); weak: see `flag`.
+
+        afar: for another block, which a fence of the block's scope says nothing.
+        """
         self.tick(None, "arrive")
         clock = self.released.get(key)
         if clock is None:
             clock = self.released[key] = np.zeros((self.blocks, self.warps), np.int32)
+        if weak and self.performed is not None:
+            fenced = np.where(warps[:, :, None], self.performed[int(afar)], 0).max(axis=1)
+            np.maximum(clock, fenced, out=clock)
+            return
         np.maximum(clock, np.where(warps[:, :, None], self.known, 0).max(axis=1), out=clock)
         np.maximum(clock, np.where(warps, self.now, 0), out=clock)
 
-    def acquire(self, key, warps):
-        """These warps, (blocks, warps) bool, go on because of the arrivals at `key`."""
+    def acquire(self, key, warps, weak=False):
+        """These warps, (blocks, warps) bool, go on because of the arrivals at `key`; weak: see `flag`."""
         clock = self.released.get(key)
-        if clock is not None:
+        if clock is not None and weak and self.heard is not None:
+            np.maximum(self.heard, clock[:, None, :], out=self.heard, where=warps[:, :, None])
+        elif clock is not None:
             joined = np.maximum(self.known, clock[:, None, :])
             np.copyto(self.known, joined, where=warps[:, :, None])
             self._settle()

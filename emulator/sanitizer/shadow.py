@@ -17,8 +17,9 @@ reader for each granule; with `by_warp` there is one for each warp.
 
 Atomics and volatile, relaxed, acquire and release accesses are *strong*: they do not race with each
 other, and a strong read is ordered after the strong writes of its address (in kernels that hold any
-strong access but plain atomics, or atomics and fences). Only lanes of one warp that read and write
-volatile memory without `__syncwarp` are reported, as if they went in step; but not those that poll.
+strong access but plain atomics, or atomics and fences), by `.relaxed` only where fences stand around
+it. Only lanes of one warp that read and write volatile memory without `__syncwarp` are reported, as if
+they went in step; but not those that poll.
 Threads that write one address in one instruction are reported where their values differ.
 """
 
@@ -42,6 +43,7 @@ class Shadow(Order):
     report: where hazards go; places: how it names things. by_warp: for kernels with mbarriers, named
     or partial barriers. alive: returns the threads that have not exited, (blocks, threads) bool.
     warp_synchronous: indices of the volatile instructions by which lanes of a warp may count on going in step.
+    agents: further readers, numbered after the warps.
 
     Addresses are byte offsets in a block's shared memory: an int, an `Affine` of `machine.values`,
     or an array, broadcast to (blocks, threads). Masks are (blocks, threads) bool, or None for all
@@ -49,7 +51,7 @@ class Shadow(Order):
     """
 
     def __init__(self, blocks, threads, size, report=None, places=None, by_warp=False, alive=None,
-                 warp_synchronous=()):  # fmt: skip
+                 warp_synchronous=(), agents=0):  # fmt: skip
         super().__init__(blocks, threads, alive)
         self.report = report if report is not None else Report()
         self.places = places if places is not None else Places()
@@ -61,7 +63,7 @@ class Shadow(Order):
         self.writer = np.zeros(count, np.int16)
         self.read_time = np.zeros(count, np.int32)
         self.reader = np.zeros(count, np.int32)
-        self.read_by = np.zeros((count, self.warps), np.int32) if by_warp else None
+        self.read_by = np.zeros((count, self.warps + agents), np.int32) if by_warp else None
         self.made = None  # `made.Made`, in kernels with mbarriers or clusters
         self.meetings = None  # `meetings.Meetings`, in kernels with barriers that count
         self.copying = None  # when the copy under way was issued, 0 for none
@@ -78,7 +80,7 @@ class Shadow(Order):
             return
         now = self.tick(instruction, self._manner(instruction, strong, "read"))
         if strong and self.by_warp:
-            self._flags(address, mask, width, True, False)
+            self._flags(address, mask, width, True, False, instruction)
         self.remembered.append((now, address, mask, width))
         written = self.write_time[index]
         suspect = written.min() == 0 or (
@@ -112,7 +114,7 @@ class Shadow(Order):
             return
         now = self.tick(instruction, self._manner(instruction, strong, "write"))
         if strong and self.by_warp:
-            self._flags(address, mask, width, True, True)
+            self._flags(address, mask, width, True, True, instruction)
         self._check_write(index, lanes, now, strong)
         if values is not None and not lanes.distinct:
             self._check_together(index, lanes, mask, values, now)
@@ -132,6 +134,8 @@ class Shadow(Order):
         now = self.tick(instruction, "copy")
         if len(index):
             self._check_write(index, lanes, now, False)
+            if self.made is not None:
+                self.made.overwritten(index, lanes, instruction)
             self.copying[index] = now
             self.copier[index] = lanes.thread
         return now
@@ -161,8 +165,9 @@ class Shadow(Order):
         index = getattr(instruction, "index", None)
         return "volatile" if index in self.warp_synchronous else "strong"
 
-    def _flags(self, address, mask, width, reads, writes):
+    def _flags(self, address, mask, width, reads, writes, instruction):
         """Order through the few addresses that a strong access names."""
+        weak = "relaxed" in getattr(instruction, "parts", ())
         lanes, base = self.granules.lanes(address, mask, width)
         granule = lanes.index + base - lanes.block.astype(np.int64) * self.granules.count
         flags = np.unique(granule)
@@ -171,7 +176,7 @@ class Shadow(Order):
                 here = granule == flag
                 warps = np.zeros((self.blocks, self.warps), bool)
                 warps[lanes.block[here], lanes.thread[here] >> 5] = True
-                self.flag(("flag", flag << self.granules.shift), warps, reads, writes)
+                self.flag(("flag", flag << self.granules.shift), warps, reads, writes, weak)
 
     def _refine(self, width):
         for _ in range(self.granules.refine(width)):
@@ -210,8 +215,8 @@ class Shadow(Order):
         """Lanes, (chunk's blocks, threads) as in all of these, initialised the mbarriers at `offset`."""
         self.made.init(offset, lanes, instruction)
 
-    def mbarrier_inval(self, offset, lanes):
-        self.made.inval(offset, lanes)
+    def mbarrier_inval(self, offset, lanes, instruction):
+        self.made.inval(offset, lanes, instruction)
 
     def mbarrier_used(self, offset, lanes, owners, instruction):
         """Lanes name mbarriers of their own blocks, or of the blocks `owners`."""
@@ -225,9 +230,10 @@ class Shadow(Order):
         """Lanes tried to wait, and the kernel does not look whether they did."""
         self.made.unchecked(offset, lanes, instruction)
 
-    def wide_fence(self, lanes):
-        """Lanes executed a fence for their cluster, or wider."""
-        if self.made is not None:
+    def fence(self, lanes, wide):
+        """Lanes executed a fence, for their cluster or wider if `wide`."""
+        super().fence(lanes, wide)
+        if wide and self.made is not None:
             self.made.fence(lanes)
 
     def passed_at_once(self, offset, lanes, instruction):

@@ -2,7 +2,7 @@
 
 from emulator.sanitizer.asynchronous import AsyncShadow
 from emulator.sanitizer.device import DeviceMemory
-from emulator.sanitizer.made import Made
+from emulator.sanitizer.made import Made, ends_some
 from emulator.sanitizer.meetings import Meetings
 from emulator.sanitizer.report import Places, source_name
 from emulator.sanitizer.shadow import STRONG, Shadow
@@ -38,10 +38,7 @@ def watch(chunk, report):
     )
     if chunk.cluster > 1 or any(_is_beside(ins) for ins in chunk.code.instructions.values()):
         shadow = AsyncShadow(chunk, report, tuple(symbols), _in_step(chunk.code.blocks))
-        shadow.meetings = _meetings(shadow, chunk)
-        if chunk.code.reserved:
-            shadow.filled(chunk.reserved_start, size - chunk.reserved_start)
-        return shadow
+        return _completed(shadow, chunk, size)
     shadow = Shadow(
         chunk.B,
         chunk.T,
@@ -53,8 +50,15 @@ def watch(chunk, report):
         warp_synchronous=_in_step(chunk.code.blocks),
     )
     if any("mbarrier" in ins.parts for ins in instructions):
-        shadow.made = Made(shadow, chunk.B, chunk.T)
+        shadow.made = Made(shadow, chunk.B, chunk.T, ends=ends_some(chunk.code))
+    return _completed(shadow, chunk, size)
+
+
+def _completed(shadow, chunk, size):
+    """A Shadow with what else its kernel needs."""
     shadow.meetings = _meetings(shadow, chunk)
+    if any("relaxed" in ins.parts for ins in chunk.code.instructions.values()):
+        shadow.heed_fences()
     if chunk.code.reserved:
         shadow.filled(chunk.reserved_start, size - chunk.reserved_start)
     return shadow

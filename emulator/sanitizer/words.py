@@ -164,10 +164,17 @@ _TEXTS = {
         "{who} arrives {here} at the mbarrier {what}{target}, whose phase has all the {did} arrivals that it counts by "
         "others in the same instruction: this one is of the next phase. Does it count as many as arrive?"
     ),
-    "remade-barrier": (
-        "{who} initialises the mbarrier {what} {here}, which was initialised {there} and is in use: once is enough, as "
-        "its phases go on by themselves; else mbarrier.inval must come before"
-    ),
+    "remade-barrier": {
+        "": (
+            "{who} initialises the mbarrier {what} {here}, which was initialised {there} and is in use: once is enough, "
+            "as its phases go on by themselves; else mbarrier.inval must come before"
+        ),
+        "lanes": "{who} and others of its block initialise the mbarrier {what} {here}: one thread must, alone",
+        "used": (
+            "{who} ends or makes the mbarrier {what} {here}, which others use {there}, and nothing orders that before: "
+            "a barrier must come between"
+        ),
+    },
     "overwritten-barrier": (
         "{who} writes over the mbarrier {what} {here}, which was initialised {there}: mbarrier.inval must come before"
     ),

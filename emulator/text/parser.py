@@ -126,6 +126,7 @@ class _Parser(Declarations):
                 "reqnctapercluster",
                 "maxclusterrank",
                 "minnctapersm",
+                "maxnreg",
             ):
                 limits[word] = tuple([*numbers, 1, 1, 1][:3])
             elif word == "explicitcluster":
@@ -142,7 +143,8 @@ class _Parser(Declarations):
             name, is_entry, params, results, tuple(body.items), registers, tuple(body.variables),
             body.targets, limits.get("reqntid"), limits.get("maxntid"),
             limits.get("reqnctapercluster"), "explicitcluster" in limits,
-            limits.get("maxclusterrank", (None,))[0], line, limits.get("minnctapersm", (1,))[0],
+            limits.get("maxclusterrank", (None,))[0], line, limits.get("minnctapersm", (None,))[0],
+            limits.get("maxnreg", (None,))[0],
         )  # fmt: skip
 
 

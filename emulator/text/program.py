@@ -187,7 +187,8 @@ class Function:
     explicit_cluster: bool  # .explicitcluster: a launch must say how many blocks a cluster has
     max_cluster_rank: int | None  # .maxclusterrank: the most blocks of a cluster
     line: int
-    min_blocks: int = 1  # .minnctapersm: blocks that a multiprocessor must hold at a time
+    min_blocks: int | None = None  # .minnctapersm: blocks that a multiprocessor must hold at a time
+    max_registers: int | None = None  # .maxnreg
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from emulator.plugin import compared
 pytest.importorskip("cuda.bindings.nvrtc")
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = '''
+import importlib
 import cupy as cp
 import numpy as np
 import pytest
@@ -58,6 +59,13 @@ def test_turn():
 def test_race():
     turned(("-DSYNC=",))
 
+IN_A_LINE = 'extern "C" __global__ void turn(int* x) { __shared__ int s[64]; s[threadIdx.x] = 1; x[0] = s[63]; }'
+
+@pytest.mark.parametrize("name", ["file", "line"])
+def test_race_elsewhere(name):
+    source = IN_A_LINE if name == "line" else open(__file__.replace("test_it.py", "turn.cu")).read()
+    cp.RawKernel(source, "turn")((1,), (64,), (cp.zeros(64, cp.int32),))
+
 def test_no_kernel():
     assert cp.arange(3).sum() == 3
 
@@ -76,7 +84,9 @@ def test_narrow_argument():
     lambda: others.get_function("heap")((1,), (1,), (cp.ones(1, cp.uint64),)),
     lambda: add.num_regs,
     lambda: others.get_function("poll")((1,), (1,), (cp.zeros(1, cp.int32),)),
-], ids=["module", "class", "instruction", "attribute", "time"])
+    lambda: cp.cuda.Stream().begin_capture(),
+    lambda: importlib.import_module("cuda.core").Device().create_graph_builder(),
+], ids=["module", "class", "instruction", "attribute", "time", "stream", "device"])
 def test_refused(body):
     try:
         body()
@@ -121,7 +131,22 @@ def test_triton():
     out = torch.empty_like(x)
     kernels.add[(8,)](x, y, out, 1000, BLOCK=128)
     torch.testing.assert_close(out, x + y)
+
+def test_triton_by_tma():
+    torch, kernels = pytest.importorskip("torch"), pytest.importorskip("triton_kernels_here")
+    from triton.tools.tensor_descriptor import TensorDescriptor
+    x = torch.rand(40, 96, device="cuda").half()[:, :80]
+    out = torch.zeros(40, 80, device="cuda", dtype=torch.float16)
+    kernels.twice[(2,)](*(TensorDescriptor.from_tensor(one, [32, 64]) for one in (x, out)))
+    torch.testing.assert_close(out, 2 * x)
 '''
+IN_A_FILE = """// A kernel that a test reads from a file.
+extern "C" __global__ void turn(int* x) {
+    __shared__ int s[64];
+    s[threadIdx.x] = 1;
+    x[0] = s[63];
+}
+"""
 TRITON = """
 import triton
 import triton.language as tl
@@ -130,6 +155,11 @@ import triton.language as tl
 def add(x, y, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+@triton.jit
+def twice(x, out):
+    for column in range(0, 128, 64):
+        out.store([tl.program_id(0) * 32, column], x.load([tl.program_id(0) * 32, column]) * 2)
 """
 
 
@@ -138,6 +168,7 @@ def ran(tmp_path_factory):
     """One run of TESTS: {test: (its outcome, what was said)}, and what the run printed."""
     folder = tmp_path_factory.mktemp("a_project")
     (folder / "test_it.py").write_text(TESTS, encoding="utf-8")
+    (folder / "turn.cu").write_text(IN_A_FILE, encoding="utf-8")
     (folder / "triton_kernels_here.py").write_text(TRITON, encoding="utf-8")
     words = "-p emulator.plugin.hooks --emulate-gpu --emulate-gpu-seconds 0.2 --junitxml made.xml -p no:cacheprovider"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -170,6 +201,14 @@ def test_a_race_fails_with_file_and_line_though_the_numbers_are_right(ran):
     assert what == "failure" and "read-after-write" in said and f"test_it.py:{line} that" in said
 
 
+@pytest.mark.parametrize("name", ["file", "line"])
+def test_the_line_is_that_of_the_file_in_which_the_source_stands(ran, name):
+    line = next(n for n, x in enumerate(TESTS.splitlines(), 1) if "x[0] = s[63]; }" in x)
+    what, said = ran[0][f"test_race_elsewhere[{name}]"]
+    assert what == "failure"
+    assert ("at turn.cu:5 that" if name == "file" else f"at test_it.py:{line} that") in said
+
+
 @pytest.mark.parametrize(
     "name, reason",
     [
@@ -193,6 +232,8 @@ def test_a_fault_fails(ran, name, reason):
         ("instruction", "call of malloc, which has no body here"),
         ("attribute", "RawKernel.num_regs: the machine code's, which ptxas makes"),
         ("time", "takes more than 0.2 s"),
+        ("stream", "Stream.begin_capture"),
+        ("device", "Device.create_graph_builder"),
     ],
 )
 def test_what_cannot_run_is_skipped_with_its_reason_whatever_the_test_catches(ran, name, reason):
@@ -200,7 +241,7 @@ def test_what_cannot_run_is_skipped_with_its_reason_whatever_the_test_catches(ra
     assert what == "skipped" and reason in said and reason in ran[1]
 
 
-@pytest.mark.parametrize("name", ["numba", "triton", "numba_race"])
+@pytest.mark.parametrize("name", ["numba", "triton", "triton_by_tma", "numba_race"])
 def test_numba_and_triton_where_they_are_installed(ran, name):
     what, said = ran[0][f"test_{name}"]
     if "could not import" in said:

@@ -313,7 +313,7 @@ def test_an_answer_that_is_a_function_is_given_without_parentheses(name):
 
 def test_the_best_share_runs_and_a_larger_one_waits_for_ever():
     text = """#include "hopper.cuh"
-extern "C" __global__ void __launch_bounds__(384) roles(int* out) {
+extern "C" __global__ void __launch_bounds__(384, 1) roles(int* out) {
     if (threadIdx.x < 128) registers_shrink_to<SMALL>(); else registers_grow_to<LARGE>();
     out[threadIdx.x] = 1;
 }"""

@@ -384,10 +384,7 @@ def test_registers_move_between_warpgroups():
     registers(24, 240)
     with pytest.raises(emulator.Deadlock, match=r"would hold 65536 registers, and it has 64512"):
         registers(32, 240)
-    with pytest.raises(
-        emulator.ExecutionError, match=r"inc to 160 registers by a warp that has 168"
-    ):
-        registers(40, 160)
+    registers(40, 160)  # ptxas then begins with 160
     with pytest.raises(
         emulator.ExecutionError, match=r"dec to 200 registers by a warp that has 168"
     ):

@@ -316,16 +316,29 @@ def test_a_named_barrier_is_for_those_who_belong_together(module, entry, wrong):
     assert kinds(trace) == ({"shared-barrier"} if wrong else set())
 
 
-@pytest.mark.parametrize(("count", "taken"), [(248, True), (240, False)])
-def test_a_thread_has_at_most_248_registers_to_begin_with(count, taken):
-    """256 threads: 65536 / 256 registers are more than ptxas can give one."""
-    text = f""".version 9.0\n.target sm_90a\n.address_size 64
-    .visible .entry k() .maxntid 256, 1, 1 .minnctapersm 1 {{ setmaxnreg.inc.sync.aligned.u32 {count}; ret; }}"""
+ONE_BLOCK = ".maxntid 256, 1, 1 .minnctapersm 1"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "counts", "wrong"),
+    [
+        (ONE_BLOCK, (("inc", 248),), ""),  # ptxas gives at most 255
+        (ONE_BLOCK, (("inc", 240),), ""),  # and not more than the largest that is asked for
+        (ONE_BLOCK, (("inc", 240), ("inc", 232)), "inc to 232 registers by a warp that has 240"),
+        (".maxnreg 128", (("dec", 24), ("dec", 128)), "dec to 128 registers by a warp that has 24"),
+        (".maxnreg 64", (("inc", 128),), "would hold 32768 registers, and it has 16384"),
+        (".maxntid 256, 1, 1", (("inc", 240), ("inc", 232)), ""),  # ptxas leaves them out: C7508
+        (".minnctapersm 1", (("dec", 24), ("dec", 128)), ""),
+    ],
+)
+def test_a_thread_begins_with_the_registers_that_ptxas_gives_it(bounds, counts, wrong):
+    moves = " ".join(f"setmaxnreg.{way}.sync.aligned.u32 {count};" for way, count in counts)
+    text = f""".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k() {bounds} {{ {moves} ret; }}"""
     module = emulator.Module(text)
-    if taken:
+    if not wrong:
         module.launch("k", 1, 256, [])
     else:
-        with pytest.raises(emulator.ExecutionError, match="by a warp that has 248"):
+        with pytest.raises(emulator.ExecutionError, match=wrong):
             module.launch("k", 1, 256, [])
 
 
@@ -401,6 +414,33 @@ def test_tensor_maps_by_value_behind_pointers_and_in_structs(entry):
     assert (out == 2 * data).all()
     assert kinds(trace) == set()
     assert count[0] == (0 if entry.startswith("by_") else 1)
+
+
+@pytest.mark.parametrize(("count_at", "found"), [(0, set()), (1024, {1024})])
+def test_a_tensor_map_of_a_part_of_an_allocation(count_at, found):
+    """As the plug-in passes it: the launch is given the memory, and a pointer may meet what the map copies."""
+    held = np.zeros(4 * 1024, "u1")
+    data, out = (held[at : at + 1024].view("i4").reshape(8, 32) for at in (1024, 2048))
+    data[:] = np.arange(256).reshape(8, 32)
+    maps = [emulator.TensorMap(data, (8, 32)), emulator.TensorMap(out, (8, 36))]
+    fields = (maps[0], np.int32(2), maps[1], np.uint64((1 << 40) + count_at))
+    module = emulator.Module(compile_ptx(MAPS, "90a"))
+    trace = module.launch("in_struct", 2, 32, [fields], memory={1 << 40: held})
+    assert held[count_at : count_at + 4].view("i4")[0] == 1
+    assert {one.address for one in trace.hazards if "read" in (one.verb[:4], one.did)} == found
+
+
+@pytest.mark.parametrize(("parity", "goes_on"), [(0xFFFFFFFF, True), (2, False)])
+def test_a_parity_as_triton_writes_it(parity, goes_on):
+    """A sign-extended true is 1, of which the phase before the first is over; ptxas's code looks at the lowest bit."""
+    text = f""".version 9.0\n.target sm_90a\n.address_size 64\n.shared .align 8 .b64 b;
+    .visible .entry k() {{ .reg .pred %p; mbarrier.init.shared::cta.b64 [b], 1;
+    AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p, [b], {parity}; @!%p bra AGAIN; ret; }}"""
+    if goes_on:
+        emulator.Module(text).launch("k", 1, 1, [])
+    else:
+        with pytest.raises(emulator.ExecutionError, match="a wait for parity 2"):
+            emulator.Module(text).launch("k", 1, 1, [])
 
 
 def test_fields_that_do_not_fit_are_told():
