@@ -42,10 +42,11 @@ def in_words(number: int) -> str:
 
 
 def _numerals(number: float) -> set[str]:
-    """How a page prints this number: 16,384 and 16384; 5 and 5.0; 1.309, 1.31 and 1.3; 0.644, 64.4% and 64%."""
+    """How a page prints this number: 16,384 and 16384; 5 and 5.0; 1.305, 1.3 and 1.30; 0.644, 64.4% and 64%."""
     if float(number).is_integer():
         return {f"{int(number):,}", f"{int(number)}", f"{int(number)}.0"}
-    rounded = {f"{number:,.{digits}f}".rstrip("0").rstrip(".") for digits in (1, 2, 3, 4)}
+    printed = {f"{number:,.{digits}f}" for digits in (1, 2, 3, 4)}
+    rounded = printed | {text.rstrip("0").rstrip(".") for text in printed}
     near = {text for text in rounded if abs(float(text.replace(",", "")) - number) < 0.03 * number}
     parts = {f"{100 * number:.{n}g}%" for n in (2, 3)} if 0 < number < 1 else set()
     whole = {f"{number:,.0f}"} if number > 10 else set()

@@ -221,7 +221,7 @@ def check(
         rung = find(name)
         for machine in machines:
             for case in _cases(rung, machine, sizes, arch, defaults, large):
-                checked.append(_check_setting(rung, *case))
+                checked.append(check_setting(rung, *case))
                 if show:
                     _show(checked, len(checked) == 1)
     return checked
@@ -261,7 +261,8 @@ def _cases(rung: Rung, machine: str, sizes, arch, defaults: bool, large: bool):
 LARGE_SIZES = ((46336, 46336, 64), (46336, 64, 46336), (64, 46336, 46336))
 
 
-def _check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
+def check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
+    """What `check` finds of one setting; without sizes, around the edges of its tiles."""
     row = Checked(rung.name, macros, machine, str(rung.types(macros)))
     if rung.machine == "cpu":
         return _check_cpu(replace(row, machine="cpu"), sizes)

@@ -414,6 +414,11 @@ def arguments() -> argparse.ArgumentParser:
             "a fused layer beside PyTorch's: checks and times, needs both",
         ),
         (
+            "cublaslt",
+            run_recording("with_cublaslt"),
+            "cuBLASLt's best algorithm and layout beside gemmEx and the fastest rung",
+        ),
+        (
             "torch",
             run_recording("with_torch"),
             "PyTorch's product beside cuBLAS and a rung: needs both",

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import kernels
+from emulator import EmulatorError
 from kernels.build import Build
 from kernels.errors import BuildError
 from kernels.machine import gpu
@@ -221,8 +222,11 @@ def rows(text: str, given: Mapping[str, str], arch: int | str, size: int) -> Ite
     for printed in read(text, given):
         row = compiled(printed, arch)
         if "refused" not in row and printed.block:
-            row["emulated"] = emulated(printed, arch, size)
-            if gpu() is not None:
+            try:
+                row["emulated"] = emulated(printed, arch, size)
+            except EmulatorError as stopped:
+                row["stopped"] = str(stopped).splitlines()[0]
+            if gpu() is not None and "stopped" not in row:
                 row["timed"] = timed(printed)
         yield row
 
@@ -237,7 +241,7 @@ def report(path: Path, given: Mapping[str, str], arch: int | str, size: int, kee
             lines.append([row["kernel"], row["refused"], *[""] * 6])
             continue
         ran, clock = row.get("emulated", {}), row.get("timed", {})
-        error = f"{ran['error']:.0e}" if ran else "no launch shown"
+        error = f"{ran['error']:.0e}" if ran else row.get("stopped", "no launch shown")
         lines.append(
             [
                 *(row["kernel"], row["registers"], row["stack"], row["shared_bytes"]),

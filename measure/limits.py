@@ -198,7 +198,8 @@ def analysis(row: dict) -> str:
     parts = {words: row[metric] for metric, words in PARTS.items() if row.get(metric) is not None}
     busy = sorted(parts.items(), key=lambda part: -part[1])
     waits = {WAITS[reason]: n for reason, n in row["stalls"].items() if reason in WAITS and n}
-    issue = sum(clocks for clocks in row["stalls"].values() if clocks)
+    # fsum: from 3.12 on, Python's sum rounds otherwise than before
+    issue = math.fsum(clocks for clocks in row["stalls"].values() if clocks)
     longest = sorted(waits.items(), key=lambda wait: -wait[1])[:2]
     return (
         f"{row['rung']}: busy are "

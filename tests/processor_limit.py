@@ -5,10 +5,14 @@
 nbval's own limit is of a clock, and fails a right cell beside other work. Here the cell is interrupted when the kernel
 and the programs that it started have computed for `CELL_SECONDS`, or when `CLOCK_SECONDS` have passed: a cell that waits
 for nothing computes nothing.
+
+What the book ships of a page's kernels is not compiled once more (`kernels.shipped`): `tests/book/test_builds.py` asks whether
+it is what this compiler makes of them.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from queue import Empty
 
@@ -42,8 +46,18 @@ def await_reply(kernel: RunningKernel, msg_id: str, timeout: float | None = None
     raise Empty
 
 
+def start(kernel: RunningKernel, *arguments, **more) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GEMM_COMPILER", os.environ.get("GEMM_COMPILER", "last"))
+        _start(kernel, *arguments, **more)
+
+
+_start = RunningKernel.__init__
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config) -> None:
+    RunningKernel.__init__ = start
     config.option.nbval_cell_timeout = CELL_SECONDS
     config.option.nbval_kernel_startup_timeout = START_SECONDS
     RunningKernel.await_reply = await_reply

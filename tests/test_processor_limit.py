@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+WAITS = "import os, time\ntime.sleep(4)\nassert os.environ['GEMM_COMPILER'] == 'last'"
 COMPUTES = "import time\nend = time.process_time() + 60\nwhile time.process_time() < end: pass"
 LIMITED = """
 import sys, pytest
@@ -19,7 +20,7 @@ sys.exit(pytest.main([*options.split(), sys.argv[1]]))
 
 
 @pytest.mark.parametrize(
-    ("source", "passes"), [("import time\ntime.sleep(4)", True), (COMPUTES, False)]
+    ("source", "passes"), [(WAITS, True), (COMPUTES, False)], ids=["waits", "computes"]
 )
 def test_a_cell_may_wait_but_not_compute_longer_than_its_limit(tmp_path, source, passes):
     page = tmp_path / "page.ipynb"

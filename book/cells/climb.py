@@ -246,3 +246,46 @@ def _step(before: Mapping, row: Mapping) -> str:
     ratio = f"{before['ms'] / row['ms']:.2f}"
     apart = row["slowest_ms"] < before["fastest_ms"] or before["slowest_ms"] < row["fastest_ms"]
     return ratio if apart else f"({ratio})"
+
+
+def library(*sizes: tuple[int, int, int], types: tuple[str, ...] = ()) -> None:
+    """Shows the fastest rung beside cuBLASLt's best algorithm and layout at these sizes, in a stream and in a graph.
+
+    types: of C, all where none is given.
+    """
+    stored = load("cublaslt")
+    found: dict = {}
+    for row in stored["rows"]:
+        size = row["m"], row["n"], row["k"]
+        if size in sizes and row["output"] in (types or (row["output"],)):
+            key = sizes.index(size), size, row["inputs"], row["output"], row["rung"]
+            found.setdefault(key, {})[row["mode"]] = row
+    lines = []
+    for (_, size, inputs, output, rung), modes in sorted(found.items()):
+        stream, graph = modes["stream"], modes["graph"]
+        lines.append([
+            "\u00a0x\u00a0".join(map(str, size)), f"{inputs} to {output}", rung, f"{stream['ours']['us']:.4g}",
+            f"{stream['gemmEx']['us'] / stream['ours']['us']:.3f}", _over(stream), f"{graph['ours']['us']:.4g}", _over(graph),
+        ])  # fmt: skip
+    columns.show(
+        {
+            "M x N x K": "sizes of the product",
+            "types": "of A and B, and of C; sums in float32",
+            "rung": "the fastest of the ladder, at its setting for this size",
+            "µs": "of one product in a stream, the median",
+            "gemmEx over it": "time of cublasGemmEx over ours, in the same run",
+            "cuBLASLt's best over it": "time of the fastest of its algorithms, in any layout, over ours; in brackets where "
+            "the samples of the two overlap",
+            "µs in a graph": "the same as a CUDA graph of many products",
+            "its best over that": "cuBLASLt's fastest in a graph over ours",
+        },
+        lines,
+        caption=f"Above 1 our rung is the faster. All were timed in turn. {columns.sentence(label(stored))}",
+    )
+
+
+def _over(row: Mapping) -> str:
+    ours, best = row["ours"], row["cublasLt"]
+    ratio = f"{best['us'] / ours['us']:.3f}"
+    apart = ours["us_max"] < best["us_min"] or best["us_max"] < ours["us_min"]
+    return ratio if apart else f"({ratio})"

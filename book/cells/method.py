@@ -184,6 +184,7 @@ WHAT = {
     "small-tiles": "small tiles with and without a swizzle",
     "first-call": "the first call to cuBLAS",
     "torch": "what PyTorch reaches",
+    "cublaslt": "the best of cuBLASLt's algorithms beside the fastest rungs",
     "emulator-speed": "how fast the emulator is",
     "elsewhere": "what the emulator makes of others' kernels",
     "lab": "the kernels of the lab",

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import kernels
 from book.cells import columns
-from kernels.check import check
+from kernels.check import check, check_setting
 from kernels.occupancy import occupancy
+from kernels.settings import BOOK_ARCH, types_of
+
+TIMED = 4096  # the size of which a page's times are, where it names no other
 
 
 def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = None) -> None:
@@ -53,7 +56,8 @@ def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) ->
     """Shows for each rung and number format whether it is right on the emulator, at these sizes.
 
     "of bound" is the largest error as a part of what rounding explains (`kernels.accuracy`). Without
-    sizes, those around the edges of the rung's own tiles.
+    sizes, those around the edges of the rung's own tiles. Beside the row's settings runs the one that the pages time: of the
+    others that a search has found `python -m kernels check` tells.
     """
     _table(_found(rungs, sizes))
 
@@ -77,8 +81,14 @@ def right(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) -> N
 def _found(rungs, sizes) -> dict:
     """{(rung, types): rows}: several settings of one format, the timed one among them, share a line."""
     found = {}
-    for row in check(rungs, sizes, machines=("emulator",), show=False):
+    for row in check(rungs, sizes, machines=("emulator",), show=False, defaults=True):
         found.setdefault((row.rung, row.types), []).append(row)
+    for rung in map(kernels.find, rungs):
+        for formats, types in types_of(rung):
+            arch, rows = max(BOOK_ARCH, rung.min_arch), found[rung.name, str(types)]
+            timed = kernels.configuration(rung, TIMED, arch, formats).macros
+            if timed not in [rung.resolve(row.macros) for row in rows]:
+                rows.append(check_setting(rung, timed, "emulator", sizes, arch))
     return found
 
 

@@ -12,6 +12,7 @@ import kernels
 from book import builds, chapters
 from kernels import shipped
 from kernels.build import build, key
+from kernels.gemm import arch_on_emulator
 
 NO_COMPILER = os.environ | {"GEMM_COMPILER": "none", "CUDA_VISIBLE_DEVICES": ""}
 MOST_BYTES = 2304 * 1024  # 2 MiB, and a quarter for the part on Blackwell
@@ -42,11 +43,20 @@ def test_all_builds_together_are_small():
     assert sum(path.stat().st_size for path in shipped.BUILDS.glob("*.xz")) < MOST_BYTES
 
 
-def test_a_shipped_build_is_what_the_compiler_makes():
-    stored = shipped.shipped()[key("tiled", arch=80)]
-    made = build("tiled", arch=80)
+@pytest.mark.parametrize("name", ["tiled", "async_pipeline", "wgmma_cluster"])
+def test_a_shipped_build_is_what_the_compiler_makes(name):
+    """Of a rung alone, one with headers of CUDA C++, and one of Hopper: notebooks are tested with what is shipped."""
+    arch = arch_on_emulator(name)
+    stored = shipped.shipped()[key(name, arch=arch)]
+    made = build(name, arch=arch)
     assert (stored["ptx"], stored["arch"]) == (made.ptx, made.arch)
-    assert stored["reports"]["gemm_tiled"]["registers"] == made.report.registers
+    (report,) = stored["reports"].values()
+    assert report["registers"] == made.report.registers
+
+
+def test_all_builds_are_of_one_compiler_which_is_here(there_are):
+    compilers = {one["compiler"] for one in there_are.values() if "refused" not in one}
+    assert compilers == {build("naive", arch=80).compiler}
 
 
 def test_without_a_compiler_a_rung_runs_and_what_is_not_shipped_is_said_in_one_line():

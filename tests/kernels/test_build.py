@@ -40,6 +40,24 @@ def test_one_compile_gives_ptx_cubin_and_report():
     assert built.spills == 0
 
 
+def test_a_compiler_that_is_asked_last_makes_what_is_not_shipped(empty_cache, monkeypatch):
+    made = []
+
+    def compiled(nvrtc, text, name, *more):
+        made.append(name)
+        return compile_it(nvrtc, text, name, *more)
+
+    compile_it = module._compiled
+    monkeypatch.setattr(module, "_compiled", compiled)
+    monkeypatch.setenv("GEMM_COMPILER", "last")
+    shipped = build("tiled", arch=80)
+    build(SCALE, arch=80, name="scale.cu")
+    assert made == ["scale.cu"]
+    monkeypatch.delenv("GEMM_COMPILER")
+    assert build("tiled", arch=80).ptx == shipped.ptx
+    assert made == ["scale.cu", "03_tiled.cu"]
+
+
 def test_macros_reach_the_kernel():
     sizes = {
         block: build("tiled", {"BLOCK": block}, 80).report.shared_bytes for block in (8, 16, 32)

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
+import kernels
 from book.cells import memory, reports, variants
+from kernels.check import Checked
 from kernels.gemm import gemm
+from kernels.settings import Configuration
+
+naive = kernels.find("naive")
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +93,19 @@ def test_the_checker_table_tells_the_verdict(capsys):
     assert naive.split()[0] == "naive"
     assert naive.split()[-1] == "ok"
     assert len(naive) <= 88
+
+
+def test_the_setting_that_pages_time_is_checked_beside_the_default(monkeypatch, capsys):
+    def wrong(rung, macros, machine, sizes, arch):
+        assert (macros, sizes, arch) == (timed, [(5, 7, 3)], 90)
+        return Checked(rung.name, macros, machine, str(rung.types(macros)), 1, problem="planted")
+
+    monkeypatch.setattr(reports, "check_setting", wrong)
+    for timed, said in (
+        (naive.resolve(), "naive: right"),
+        (naive.resolve({"BLOCK": 8}), "planted"),
+    ):
+        chosen = Configuration("naive", timed, "searched")
+        monkeypatch.setattr(kernels, "configuration", lambda *case, chosen=chosen: chosen)
+        reports.right("naive", sizes=[(5, 7, 3)])
+        assert said in capsys.readouterr().out
