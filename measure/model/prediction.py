@@ -21,6 +21,7 @@ from measure.machine import COPY_TILE
 from .bound import DATA_PATH, bound, busiest, depth_of, tiles_of
 from .counts import WARP, WAVEFRONT, Counts
 from .rates import SMS, copies, latencies, launch, rates
+from .sharing import delivery
 
 SCHEDULERS, PANEL = 4, 128  # bytes of a row of C that a warp stores at a time
 WAYS = (
@@ -106,18 +107,19 @@ def predict(counts: Counts, size: tuple[int, int, int], gpu: str, ghz: float) ->
     held = 1 if how.stays else max(1, counts.blocks_per_sm)
     first = loop = store = 0.0
     for together, rounds in _rounds(counts, size, held, how.stays):
-        loop += rounds * K * step(counts, gpu, together)
+        rate = delivery(counts, size, way_of(counts), together)
+        loop += rounds * K * step(counts, gpu, together, rate)
         store += rounds * _store(counts, gpu, together)
-        first += (1 if how.stays else rounds) * _first(counts, together)
+        first += (1 if how.stays else rounds) * _first(counts, together, rate)
     shared = [need.ms for need in bound(counts, size, gpu, ghz).needs if need.rate.each == "second"]
     ms = max([(first + loop + store) / (ghz * 1e6), *shared]) + launch()
     return Prediction(ms, first, loop, store, max(shared, default=0.0))
 
 
-def step(counts: Counts, gpu: str, together: int) -> float:
-    """Clocks for one element of k of so many blocks that share an SM."""
+def step(counts: Counts, gpu: str, together: int, rate: float) -> float:
+    """Clocks for one element of k of so many blocks that share an SM, which gets `rate` bytes per clock from L2."""
     how, known = STRUCTURE[counts.rung], {**latencies(), TILE: latency_of(way_of(counts))}
-    parts = demands(counts, gpu, 1)
+    parts = demands(counts, gpu, 1, rate)
     macros = find(counts.rung).resolve(counts.macros)
     k = macros.get(how.k, how.k) if isinstance(how.k, str) else how.k
     rounds = max(1.0, counts.work.get("load rounds", (0, 0))[1] * k)
@@ -164,11 +166,6 @@ def way_of(counts: Counts) -> str:
     return next((way for way, what in WAYS if counts.work.get(what, (0, 0))[1]), "registers")
 
 
-def delivery() -> float:
-    """Bytes per clock that come from L2 to one SM: the most that a loop has seen."""
-    return max(copies().values())
-
-
 def latency_of(way: str) -> float:
     """Clocks until a tile begins to arrive: what it takes alone, less what its bytes take. It comes from device memory,
     for whoever asks first, and the blocks that need the same tile wait with it.
@@ -187,14 +184,14 @@ def turns(parts: Sequence[float], wait: float, each: float, together: int = 1) -
     return customers / throughput(shares, wait, customers)
 
 
-def demands(counts: Counts, gpu: str, K: int, fixed: bool = False) -> tuple[float, float, float]:
-    """Clocks of the multiplying part, of the data path and of TMA's writes for K elements of k of a block (fixed: for
-    what stands outside the loop).
+def demands(counts: Counts, gpu: str, K: int, rate: float = 0.0) -> tuple[float, float, float]:
+    """Clocks of the multiplying part, of the data path and of what arrives for K elements of k of a block; with K of 0,
+    of what stands outside the loop. rate: bytes per clock from L2.
     """
     speed = rates(gpu, counts.kind, counts.inputs)
     part = (
         (lambda name: counts.work.get(name, (0, 0))[0])
-        if fixed
+        if not K
         else (lambda name: counts.work.get(name, (0, 0))[1] * K)
     )
     multiply = [
@@ -204,7 +201,7 @@ def demands(counts: Counts, gpu: str, K: int, fixed: bool = False) -> tuple[floa
     if counts.kind != "fma":
         multiply.append(part("operations") / speed["tensor cores"].value)
     path = sum(part(name) for name in DATA_PATH) / speed["shared memory and L1"].value
-    arrives = 0.0 if fixed else part("L2 bytes") / delivery()
+    arrives = part("L2 bytes") / rate if K else 0.0
     return max(multiply), path, max(part("TMA") / speed["TMA's writes"].value, arrives)
 
 
@@ -234,12 +231,12 @@ def _rounds(counts: Counts, size, held: int, stays: bool) -> list[tuple[int, flo
     return [(held, full), *([(ceil_div(rest, SMS), 1)] if rest else [])]
 
 
-def _first(counts: Counts, together: int) -> float:
+def _first(counts: Counts, together: int, rate: float) -> float:
     """Until the first products: the first tile arrives."""
     how = STRUCTURE[counts.rung]
     macros = find(counts.rung).resolve(counts.macros)
     k = macros.get(how.k, how.k) if isinstance(how.k, str) else how.k
-    each = counts.work.get("L2 bytes", (0, 0))[1] * k / delivery()
+    each = counts.work.get("L2 bytes", (0, 0))[1] * k / rate
     return latency_of(way_of(counts)) + together * each + latencies()["L2"]
 
 
@@ -251,7 +248,7 @@ def _store(counts: Counts, gpu: str, together: int) -> float:
         counts.tile[1] * out / PANEL
     )  # of which HELD are stored while the next tile is multiplied
     exposed = max(0.0, 1 - macros.get("HELD", 0) / panels)
-    return exposed * together * max(demands(counts, gpu, 0, fixed=True)) + _exchange(counts)
+    return exposed * together * max(demands(counts, gpu, 0)) + _exchange(counts)
 
 
 def _exchange(counts: Counts) -> float:

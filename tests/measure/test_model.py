@@ -1,6 +1,7 @@
 """The model of the machine: what it counts, that no bound is above a time, and what it does not reach yet."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,9 @@ from measure.model.bound import bound
 from measure.model.code import main_loop, offset
 from measure.model.counts import count
 from measure.model.prediction import STRUCTURE, throughput
-from measure.model.rates import BOOK
+from measure.model.rates import BOOK, copies
 from measure.model.recorded import ladder
+from measure.model.sharing import delivery, footprint
 from measure.model.store import key, stored
 from measure.provenance import FOLDER
 
@@ -83,6 +85,47 @@ def test_predictions_held_apart_are_written_once():
 
 def test_every_rung_that_is_timed_has_a_structure():
     assert {row.rung for row in ladder()} <= set(STRUCTURE)
+
+
+@pytest.mark.parametrize(
+    ("rung", "changed", "tiles", "touched"),
+    [
+        ("mma_swizzled", {}, 264, (8.25, 32)),  # blocks go along rows of C: 32 tiles of 128 columns
+        ("mma_swizzled", {}, 16, (1, 16)),
+        ("wgmma_persistent", {"GROUP": 16}, 132, (16, 8.25)),  # down 16 rows, then the next column
+        ("wgmma_persistent", {"GROUP": 1}, 132, (8.25, 16)),  # with 16 columns of 256
+        ("wgmma_split", {"SPLIT": 2}, 66, (32, 2.0625)),  # down a column of C
+        (
+            "wgmma_split",
+            {"SPLIT": 1},
+            132,
+            (32, 32),
+        ),  # each block at a tile of its own, far from the others
+    ],
+)
+def test_which_tiles_run_at_the_same_time(rung, changed, tiles, touched):
+    counts = replace(_counts(rung), macros={**_counts(rung).macros, **changed})
+    sides = counts.tile
+    assert sides[0] == 128
+    assert footprint(counts, (4096, 4096, 4096), tiles) == pytest.approx(touched)
+
+
+def test_an_sm_gets_less_where_each_asks_for_tiles_of_its_own():
+    """Stream-K begins everywhere along K: nobody asks for what another has."""
+    split = _counts("wgmma_split")
+    alone, own = copies()["TMA, one SM"], copies()["TMA, all SMs"]
+    rates = [
+        delivery(replace(split, macros={**split.macros, "SPLIT": parts}), (4096,) * 3, "TMA", 1)
+        for parts in (0, 1, 2)
+    ]
+    assert rates[0] == pytest.approx(own)
+    assert own < min(rates[1:]) and max(rates[1:]) < alone
+    assert delivery(split, (128, 128, 4096), "TMA", 1) == pytest.approx(alone)  # few SMs ask
+
+
+def _counts(rung: str):
+    row = next(r for r in ladder() if r.rung == rung and r.size == (4096,) * 3 and r.ghz)
+    return stored()[key(row.rung, row.macros)]
 
 
 def test_mean_value_analysis():
