@@ -34,7 +34,7 @@ def anchors() -> dict[str, str]:
 
 def told() -> Iterator[tuple[str, str]]:
     """(message, what its text matches): how each message reads where it is printed."""
-    from book.exercises.hazards import HAZARDS
+    from book.exercises.hazard_words import HAZARDS
     from book.exercises.words import WORDS
 
     headlines = {words: kind for kind, (words, _) in reversed(HAZARDS.items())} | STOPPED

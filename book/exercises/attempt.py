@@ -15,7 +15,7 @@ from kernels.launch import launch, loaded
 from .diagnose import wrong
 from .exercise import Case
 from .explain import STOPPED
-from .patience import time_limit
+from .time_limit import time_limit
 
 EMULATOR_SECONDS = 5  # of the processor: the slowest right answer takes one
 COUNTED_ON = 80  # tasks speak of cp.async and of mma.m16n8k16, which older GPUs lack

@@ -12,7 +12,7 @@ import kernels
 from .attempt import Attempt, compile_cell, in_ample_memory
 from .exercise import Exercise
 from .signature import differences
-from .territory import astray, with_narrow_accesses
+from .touched import astray, with_narrow_accesses
 
 
 @dataclass(frozen=True)

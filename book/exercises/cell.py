@@ -19,7 +19,7 @@ from .compiler_words import explained
 from .device_code import device_code
 from .includes import missing
 from .judge import compile_cell, judge
-from .patience import DoesNotEnd, time_limit
+from .time_limit import DoesNotEnd, time_limit
 from .verdict import RIGHT, WRONG, Verdict
 
 LAB = "lab3"  # what the lab's notebook calls its kernels; no exercise of the catalogue

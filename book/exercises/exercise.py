@@ -63,12 +63,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Goal:
-    """At most so many of what `counts` calls `metric`, at the case of this label."""
+class Counted:
+    """What `counts` calls `metric`, of one launch."""
 
     metric: str
-    limit: int
-    case: str
 
     @property
     def words(self) -> str:
@@ -76,32 +74,30 @@ class Goal:
         return in_words(self.metric)
 
     def value(self, trace) -> int:
-        """What this launch spent."""
+        """What this launch spent, or did."""
         return count(trace, self.metric)
 
 
 @dataclass(frozen=True)
-class Need:
-    """At least so many of what `counts` calls `metric`, at the case of this label: the technique is used. `task` states it."""
+class Goal(Counted):
+    """At most so many of it, at the case of this label."""
 
-    metric: str
+    limit: int
+    case: str
+
+
+@dataclass(frozen=True)
+class Need(Counted):
+    """At least so many of it, at the case of this label: the technique is used. `task` states it."""
+
     least: int
     case: str
     task: str
 
-    @property
-    def words(self) -> str:
-        """The metric as a verdict says it."""
-        return in_words(self.metric)
-
-    def value(self, trace) -> int:
-        """What this launch did."""
-        return count(trace, self.metric)
-
 
 @dataclass(frozen=True)
-class Race:
-    """Be faster than a rung of the ladder at an `size` cubed product. Only a GPU can tell."""
+class Rival:
+    """Be faster than a rung of the ladder at a `size` cubed product. Only a GPU can tell."""
 
     rung: str
     size: int
@@ -131,7 +127,7 @@ class Exercise:
     cases: Callable[[np.random.Generator], tuple[Case, ...]] | None = None
     goals: tuple[Goal, ...] = ()
     needs: tuple[Need, ...] = ()
-    race: Race | None = None
+    faster_than: Rival | None = None
     suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(default_factory=dict)
     inspect: Callable | None = None
     decode: Callable[[Case, np.ndarray], str | None] | None = None

@@ -8,8 +8,8 @@ from textwrap import shorten
 
 from emulator import errors
 
-from .patience import DoesNotEnd
 from .signature import declared
+from .time_limit import DoesNotEnd
 
 QUOTED = 76  # columns of a page
 STOPPED = (errors.ExecutionError, DoesNotEnd)

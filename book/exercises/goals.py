@@ -5,13 +5,13 @@ from __future__ import annotations
 from emulator.counts.trace import COLUMNS
 
 from .attempt import attempt
+from .bank_conflicts import meeting
 from .counts import COUNTS
 from .exercise import Goal
 from .explain import (
     own_line,
     quote,
 )
-from .places import meeting
 
 LOOSE, FEW = 1.5, 32  # at drawn sizes edges weigh more, by another share in each right answer
 

@@ -31,14 +31,14 @@ from .explain import (
     parameter_name,
     quote,
 )
+from .faster_than import faster_than
 from .finding import Finding
 from .goals import beyond_at_drawn_size, measured
 from .hazards import absent_lanes
+from .hidden_races import between_blocks
 from .mistake import mistake
 from .pictures import of_accesses, of_hazards
-from .race import race
 from .verdict import Verdict
-from .weak import between_blocks
 from .words import words
 
 
@@ -123,8 +123,8 @@ def _judged(exercise: Exercise, source: str, rng: np.random.Generator) -> Verdic
                 where = f"right on the emulator, but wrong at {one.case.label} on this {gpu.name}"
                 return failed(where, *said)
         reached.append(f"right on this {gpu.name} too")
-    if exercise.race is not None and built is not None:
-        faster, told = race(exercise, built, gpu)
+    if exercise.faster_than is not None and built is not None:
+        faster, told = faster_than(exercise, built, gpu)
         if not faster:
             return failed("right, but not fast enough", right, *reached, told, pictures=drawn)
         reached.append(told)

@@ -22,6 +22,7 @@ from kernels.machine import choose
 
 from . import lab_contract
 from .attempt import attempt, in_ample_memory, try_launch
+from .copies_in_flight import ahead
 from .counts import count
 from .device_code import device_code
 from .diagnose import findings
@@ -29,10 +30,9 @@ from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, cuda
 from .explain import STOPPED, explain_error, explain_refusal, parameter_name
 from .finding import Finding, explained
 from .hazards import explain_hazards, explain_uneven
-from .inflight import ahead
 from .launches import ceil_div, poisoned, unwritten
 from .signature import differences
-from .territory import astray
+from .touched import astray
 from .verdict import RIGHT, WRONG, folded
 from .words import MOVED, words
 

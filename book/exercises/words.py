@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .finding import Finding
-from .spans import indices
+from .index_words import indices
 
 # {Where} is the place with its verb, "Rows 16 and up are".
 WORDS = {

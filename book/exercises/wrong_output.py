@@ -7,14 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from .addresses import untouched
 from .attempt import Attempt, attempt, in_ample_memory, what_if
 from .causes import Kernel, gone_astray, new_here
 from .diagnose import findings, named, wrong
 from .explain import own_line
 from .finding import HINT, Finding, explained, kinds, told
 from .launches import unwritten
-from .terms import of_probe
+from .term_weights import of_probe
+from .touched import untouched
 from .words import MOVED
 
 

@@ -15,12 +15,12 @@ from book.exercises.cell import judge_answer
 from book.exercises.counts import NAMES, count
 from book.exercises.finding import explained
 from book.exercises.hopper.balance_roles.exercise import best_share
-from book.exercises.lanes import a_element
 from book.exercises.launches import POISON_BITS, poisoned, product, unwritten
-from book.exercises.patience import DoesNotEnd, time_limit
+from book.exercises.mma_fragment import a_element
 from book.exercises.signature import differences
-from book.exercises.terms import in_words
-from book.exercises.territory import spans
+from book.exercises.term_weights import in_words
+from book.exercises.time_limit import DoesNotEnd, time_limit
+from book.exercises.touched import spans
 from book.exercises.words import where, words
 from tests.book.exercises.test_exercises import edited, plain
 

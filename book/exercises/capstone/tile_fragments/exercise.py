@@ -4,8 +4,8 @@ import numpy as np
 
 from book.exercises.capstone.launches import tiles
 from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.lanes import a_element
 from book.exercises.launches import last_drawn
+from book.exercises.mma_fragment import a_element
 
 
 def fragments(

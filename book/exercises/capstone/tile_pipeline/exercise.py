@@ -1,8 +1,8 @@
 """Step 5: a pipeline along K."""
 
 from book.exercises.capstone.launches import transposed_products
+from book.exercises.copies_in_flight import fetches_ahead
 from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.inflight import fetches_ahead
 from book.exercises.launches import last_drawn
 
 EXERCISE = Exercise.read(

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from book.exercises.copies_in_flight import fetches_ahead
 from book.exercises.exercise import Exercise, Need
-from book.exercises.inflight import fetches_ahead
 from book.exercises.launches import last_drawn, mapping
 
 

@@ -1,8 +1,8 @@
 """Write a pipeline of N stages."""
 
 from book.exercises.copies.launches import row_sums
+from book.exercises.copies_in_flight import fetches_ahead
 from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.inflight import fetches_ahead
 from book.exercises.launches import ROW_SUSPECTS, last_drawn
 
 EXERCISE = Exercise.read(

@@ -1,8 +1,8 @@
 """Two stages: fetch one tile ahead."""
 
 from book.exercises.copies.launches import row_sums
+from book.exercises.copies_in_flight import ahead, fetches_ahead
 from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.inflight import ahead, fetches_ahead
 from book.exercises.launches import ROW_SUSPECTS, last_drawn
 
 EXERCISE = Exercise.read(

@@ -6,7 +6,7 @@ from numbers import Integral
 import numpy as np
 
 from book.exercises.exercise import Exercise
-from book.exercises.lanes import a_element
+from book.exercises.mma_fragment import a_element
 
 MAP_SLIPS: dict[str, Callable[[int, int], tuple[int, int]]] = {
     "Row and column are the other way round.": lambda lane, half: a_element(lane, half)[::-1],

@@ -3,8 +3,8 @@
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Need
-from book.exercises.lanes import a_element, b_element
 from book.exercises.launches import products
+from book.exercises.mma_fragment import a_element, b_element
 
 OPERANDS = {"A": (0, a_element, 8), "B": (1, b_element, 4)}
 

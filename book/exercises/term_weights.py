@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .exercise import Case
-from .spans import indices
+from .index_words import indices
 
 CLOSE = 0.02  # of a whole number
 FEW = 8  # so many terms are listed

@@ -1,4 +1,4 @@
-"""Where lanes of a warp meet in a bank,."""
+"""Where lanes of a warp meet in a bank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of each matrix a block touches, compared with what it has to touch.
+"""What a launch touches of its arrays, compared with what it has to touch: which of them at all, and which part of each.
 
 A wrong index, stride or step shows in the elements that a block reads and stores. What they must be is what the exercise's
 solution touches in the same launch.
@@ -16,6 +16,36 @@ import kernels
 
 from .exercise import Case
 from .explain import own_line, parameter_name
+
+
+def touched(trace) -> dict[int, set[str]]:
+    """For each array argument the kinds of access that the first block's warps made to it."""
+    found: dict[int, set[str]] = {}
+    for row in trace.instructions:
+        for access in trace.accesses(row):
+            if access.buffer.startswith("argument "):
+                kind = "store" if access.kind == "store" else access.kind
+                found.setdefault(int(access.buffer.split()[1]), set()).add(kind)
+    return found
+
+
+def untouched(case: Case, trace, source: str, kernel: str) -> list[str]:
+    """Sentences on arrays that the kernel should have read or written and has not touched at all."""
+    kinds = touched(trace)
+    said, unread = [], []
+    for number, value in enumerate(case.args):
+        if not isinstance(value, np.ndarray):
+            continue
+        name = parameter_name(number, source, kernel)
+        if number == case.output:
+            if not kinds.get(number, set()) - {"load"}:
+                said.append(f"Nothing is ever stored to {name}.")
+        elif number not in kinds:
+            unread.append(name)
+    if unread:
+        are = "is" if len(unread) == 1 else "are"
+        said.append(f"{' and '.join(unread)} {are} not read, or what is read is not used.")
+    return said
 
 
 def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
