@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import figures
 import kernels
-import measure
 from book.cells import columns
+from book.cells.steps import rows
 from measure import machine
 from measure.model.prediction import predict
 from measure.model.store import counted
@@ -15,16 +15,6 @@ from measure.provenance import label, load
 from measure.results import recorded
 
 TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "e4m3"}
-
-
-def rows(size: int = 4096) -> dict[str, Mapping]:
-    """{rung: its first recorded row at this size}, in reading order, without the library's own."""
-    recording, found = measure.recorded(), {}
-    for name in kernels.RUNGS:
-        for row in recording.select(name, size=size)[:1]:
-            if name != "cublas":
-                found[name] = row
-    return found
 
 
 def gains(size: int = 4096) -> dict[str, float]:
@@ -68,13 +58,13 @@ def table(size: int = 4096) -> None:
             "over": "speed over that of the rung that it changes",
         },
         lines,
-        caption=f"{size} x {size} x {size}, {measure.recorded().label}.",
+        caption=f"{size} x {size} x {size}, {recorded().label}.",
     )
 
 
 def bars(size: int = 4096):
     """The gains as bars."""
-    found, recording = gains(size), measure.recorded()
+    found, recording = gains(size), recorded()
     most = max(found, key=found.get)
     before = kernels.find(most).before
     return figures.bars(
@@ -172,7 +162,7 @@ def long_runs(*names: str, size: int = 4096) -> None:
             "kept": "the long run's speed as a share of the burst's",
         },
         lines,
-        caption=f"{size} x {size} x {size}, {measure.recorded().label}.",
+        caption=f"{size} x {size} x {size}, {recorded().label}.",
     )
 
 

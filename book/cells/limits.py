@@ -8,7 +8,7 @@ from functools import cache
 
 import figures
 from book.cells import columns
-from measure.limits import BUSY, WAITS, recorded_limits
+from measure.limits import BUSY, STALLS, WAITS, recorded_limits
 
 
 @cache
@@ -74,6 +74,30 @@ def wait_choice(rungs: Sequence[str], title: str):
     """`waits` of several rungs to flip through."""
     pages = {rung: waits(rung) for rung in rungs}
     return figures.Choice(pages, name="kernel", title=title, slider=False, start=len(pages) - 1)
+
+
+def per_multiply_add(rung: str, reason: str) -> float:
+    """Clocks that a warp spends for this reason per multiply-add. KeyError for a reason the profiler does not have."""
+    found = row(rung)
+    m, n, k = found["size"]
+    return found["stalls"][reason] * found["instructions"] / (m * n * k / 32)
+
+
+def stalls(rungs: Sequence[str], *reasons: str) -> None:
+    """Shows these reasons and the sum of all, for each rung."""
+    rows = []
+    for rung in rungs:
+        every = sum(per_multiply_add(rung, reason) for reason in row(rung)["stalls"])
+        each = [f"{per_multiply_add(rung, reason):.2f}" for reason in reasons]
+        rows.append([rung, *each, f"{every:.2f}"])
+    heads = {"": "", **{STALLS[r].name: STALLS[r].means for r in reasons}}
+    heads["all"] = "all reasons together, those not shown here included"
+    columns.show(
+        heads,
+        rows,
+        title="Clocks that a warp spends per multiply-add, by reason",
+        caption=columns.sentence(stored()["label"]),
+    )
 
 
 def sustained() -> list[dict]:

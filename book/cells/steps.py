@@ -1,21 +1,22 @@
 """The ladder in miniature at the top of a chapter, and what data sheets promise of GPUs."""
 
+from collections.abc import Mapping
+
 import figures
 import kernels
 import measure
 from book.cells import columns
 from kernels.machine import PEAKS
-from measure.results import Recording
 
 
-def rows(size: int, recording: Recording | None = None) -> list[dict]:
-    """The recorded rows of one size in reading order, one for each rung: its first."""
-    recording = recording or measure.recorded()
-    found = {}
+def rows(size: int = 4096) -> dict[str, Mapping]:
+    """{rung: its first recorded row at this size}, in reading order, without the library's own."""
+    recording, found = measure.recorded(), {}
     for name in kernels.RUNGS:
         for row in recording.select(name, size=size)[:1]:
-            found[name] = dict(row)
-    return list(found.values())
+            if name != "cublas":
+                found[name] = row
+    return found
 
 
 def other_gpus(*names: str) -> None:
@@ -50,7 +51,7 @@ def other_gpus(*names: str) -> None:
 
 def strip(*here: str, size: int = 4096):
     """The ladder in miniature, with a chapter's rungs marked. The chapters of rungs that nobody has timed show those too."""
-    found = [row for row in rows(size) if row["rung"] != "cublas"]
+    found = list(rows(size).values())
     untimed = [name for name, rung in kernels.RUNGS.items() if not rung.timed]
     if set(here) & set(untimed):
         found += [

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 import kernels
-from book.cells import columns, timed
+from book.cells import columns, setting
 from kernels.machine import peak
 from measure.machine_code import shared_loads
 from measure.results import recorded
@@ -15,7 +15,7 @@ def loads(rung: str, steps: int, wide: int) -> tuple[dict[int, int], float]:
 
     steps: how many steps of k are unrolled. wide: wavefronts that a load of 16 bytes per lane takes, on average.
     """
-    found, m = shared_loads(timed.build(rung)), timed.setting(rung)
+    found, m = shared_loads(setting.build(rung)), setting.timed(rung)
     work = steps * m.get("TM", 1) * m.get("TN", 1)
     return found, (found[4] + wide * found[16]) / work
 
@@ -25,12 +25,12 @@ def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None
     rows = []
     for name, (unrolled, wide) in rungs.items():
         found, each = loads(name, unrolled, wide)
-        m = timed.setting(name)
+        m = setting.timed(name)
         work = unrolled * m.get("TM", 1) * m.get("TN", 1)
         row = [name, work, found[4], found[16], f"{sum(found.values()) / work:.4f}", f"{each:.4f}"]
         if gpu:
             most = min(1, 1 / 4 / each) * peak(gpu).fp32
-            speed = recorded().select(name, timed.SIZE, inputs="float32")[0]["tflops"]
+            speed = recorded().select(name, setting.SIZE, inputs="float32")[0]["tflops"]
             row += [f"{most:.1f}", f"{speed / most:.0%}"]
         rows.append(row)
     heads = {
@@ -56,10 +56,10 @@ def _held(built, threads: int) -> tuple[int, str]:
 
 def show_tiles(*tiles: tuple[int, int]) -> None:
     """Shows what thread tiles cost in `coarsened_2d`, at the block tile that was timed."""
-    setting, rows = timed.setting("coarsened_2d"), []
+    macros, rows = setting.timed("coarsened_2d"), []
     for TM, TN in tiles:
-        built = kernels.build("coarsened_2d", {**setting, "TM": TM, "TN": TN}, arch=90)
-        threads = setting["BM"] * setting["BN"] // (TM * TN)
+        built = kernels.build("coarsened_2d", {**macros, "TM": TM, "TN": TN}, arch=90)
+        threads = macros["BM"] * macros["BN"] // (TM * TN)
         blocks, warps = _held(built, threads)
         rows.append([f"{TM} x {TN}", TM * TN, built.report.registers, threads, blocks, warps])
     columns.show(
@@ -73,7 +73,7 @@ def show_tiles(*tiles: tuple[int, int]) -> None:
         },
         rows,
         "Larger thread tiles need more registers, so fewer warps fit, or as many as before",
-        "coarsened_2d for sm_90, with a block tile of {BM} x {BN} x {BK}.".format(**setting),
+        "coarsened_2d for sm_90, with a block tile of {BM} x {BN} x {BK}.".format(**macros),
     )
 
 
@@ -83,7 +83,7 @@ def show_blocks(rungs: tuple[str, ...], sizes: tuple[int, ...], title: str) -> N
     rows = []
     for name in rungs:
         for size in sizes:
-            blocks, threads = timed.grid(name, size)
+            blocks, threads = setting.grid(name, size)
             rows.append([name, size, blocks, threads, f"{blocks / sms:.2f}"])
     columns.show(
         {
@@ -103,8 +103,8 @@ def show_waves(rung: str, *sizes: int) -> None:
     """Shows the recorded speed of a rung at several sizes, beside the waves that its blocks make."""
     sms, rows = recorded().machine["sms"], []
     for size in sizes:
-        row, (blocks, _) = recorded().select(rung, size)[0], timed.grid(rung, size)
-        at_once = timed.resident(rung, size=size).blocks * sms
+        row, (blocks, _) = recorded().select(rung, size)[0], setting.grid(rung, size)
+        at_once = setting.resident(rung, size=size).blocks * sms
         waves = blocks / at_once
         speeds = [f"{row['tflops']:.1f}", f"{row['ratio_to_cublas']:.1%}"]
         rows.append(
