@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kernels.machine import Peak, peak
@@ -35,6 +35,11 @@ class Recording:
     def label(self) -> str:
         """What to print beside every recorded number."""
         return f"recorded on {self.gpu}, {self.recorded[:10]}"
+
+    def label_of(self, rows: Iterable[Mapping]) -> str:
+        """The label of these rows: one that an earlier recording left has a date of its own."""
+        dates = sorted({row.get("recorded", self.recorded)[:10] for row in rows})
+        return f"recorded on {self.gpu}, {' and '.join(dates)}"
 
     @property
     def peak(self) -> Peak | None:

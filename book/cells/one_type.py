@@ -33,13 +33,14 @@ def shapes(
     output: str = "float16",
 ) -> None:
     """Shows microseconds of some rungs and of cuBLAS at several (M, N, K), as recorded."""
-    recording, rows = recorded(), []
+    recording, rows, shown = recorded(), [], []
     for m, n, k in sizes:
         at = {"m": m, "n": n, "k": k, "inputs": inputs, "output": output}
         found = {name: recording.select(name, **at)[:1] for name in rungs}
         times = [row[0]["ms_median"] for row in found.values() if row]
         library = next((row[0]["cublas_ms"] for row in found.values() if row), None)
         if times and library:
+            shown += [row for one in found.values() for row in one]
             each = [f"{1e3 * row[0]['ms_median']:.1f}" if row else "" for row in found.values()]
             name = "\u00a0x\u00a0".join(map(str, (m, n, k)))  # one line on a phone
             rows.append([name, *each, f"{1e3 * library:.1f}", f"{library / min(times):.1%}"])
@@ -54,5 +55,5 @@ def shapes(
             "of cuBLAS": "speed of the fastest rung, as a share of cuBLAS's",
         },
         rows,
-        caption=f"Microseconds, {inputs} in and {output} out, {recording.label}.",
+        caption=f"Microseconds, {inputs} in and {output} out, {recording.label_of(shown)}.",
     )

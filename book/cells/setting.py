@@ -111,7 +111,7 @@ def _recorded(rung: str, size, types) -> tuple[dict[str, int] | None, str]:
     known = set(kernels.find(rung).macros)
     if not rows or set(rows[0]["config"]) - known:
         return None, ""
-    return kernels.find(rung).resolve(rows[0]["config"]), recording.label
+    return kernels.find(rung).resolve(rows[0]["config"]), recording.label_of(rows[:1])
 
 
 def _size(size) -> str:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.rung import Types
 from kernels.rungs import find
 from kernels.shapes import ceil_div
 
-from .counts import Counts
+from .counts import WARP, Counts
 from .rates import SMS, Rate, rates
 
 DATA_PATH = ("shared loads", "shared stores", "wgmma reads", "copies", "global lines")
@@ -120,3 +121,27 @@ def bound(counts: Counts, size: tuple[int, int, int], gpu: str, ghz: float) -> B
             per_product = of_tile / products
         needs.append(Need(name, work, per_product, rate, rate.seconds(each, total, ghz) * 1e3))
     return Bound(counts.rung, size, gpu, ghz, tuple(sorted(needs, key=lambda n: -n.ms)))
+
+
+def of_product(
+    size: tuple[int, int, int], inputs: str, output: str, gpu: str, ghz: float
+) -> tuple[float, str]:
+    """The least time, in ms, of any kernel of these types, and what binds: operations over all SMs, at the rate of the
+    fastest instruction for them, and matrices that move once.
+    """
+    M, N, K = size
+    types = Types(inputs, output=output)
+    width, out = (np.dtype(t).itemsize for t in (types.input_dtype, types.output_dtype))
+    speed = rates(gpu, "fma" if inputs == "float32" else "wgmma", inputs)
+    work = {
+        "FMA pipe": M * N * K / WARP,
+        "tensor cores": 2.0 * M * N * K,
+        "device memory": float((M + N) * K * width + M * N * out),
+    }
+    if inputs != "float32":
+        del work["FMA pipe"]
+    return max(
+        (speed[name].seconds(amount / SMS, amount, ghz) * 1e3, name)
+        for name, amount in work.items()
+        if name in speed
+    )

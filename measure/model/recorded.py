@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernels.rungs import find
+from measure import published
 from measure.provenance import FOLDER
 from measure.results import recordings
 
@@ -73,6 +74,40 @@ def variants(gpu: str = GPUS[0]) -> Iterator[Timed]:
                 gpu, row["rung"], row["config"], (row["m"], row["n"], row["k"]), row["ms"], row["fastest_ms"],
                 row["slowest_ms"], row["clock_ghz"], "variants", row["output"], row["name"],
             )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Other:
+    """A recorded time of a product by somebody else's kernel, or one of ours that is no rung: its code is not counted."""
+
+    gpu: str
+    name: str
+    size: tuple[int, int, int]
+    inputs: str
+    output: str
+    least: float
+
+
+def others() -> Iterator[Other]:
+    """cuBLAS and cuBLASLt, Triton, CuTe's Python, Tilus, and the kernels that stand for published ones."""
+    for gpu in GPUS:
+        for row in recordings()[gpu].rows:
+            if row["rung"] == "cublas":
+                size = row["m"], row["n"], row["k"]
+                yield Other(gpu, "cublasGemmEx", size, row["inputs"], row["output"], row["ms_min"])
+    gpu = GPUS[0]
+    for row in _file("cublaslt", gpu)["rows"]:
+        size = row["m"], row["n"], row["k"]
+        yield Other(gpu, "cuBLASLt", size, row["inputs"], row["output"], row["cublasLt"]["us_min"] / 1e3)  # fmt: skip
+    for kind, output in (("triton", "float16"), ("cute", "float32"), ("tilus", "float16")):
+        stored = _file(kind, gpu)
+        for row in stored["rows"]:
+            size = (row.get("size") or stored["size"],) * 3
+            yield Other(gpu, row["kernel"], size, "float16", output, row["ms_median"])
+    types = {case.name: case.types for case in published.CASES}
+    for row in _file("published", gpu)["rows"]:
+        of = types[row["kernel"]]
+        yield Other(gpu, row["kernel"], (published.SIZE,) * 3, of.inputs, of.output, row["ms_min"])
 
 
 def _file(kind: str, gpu: str) -> dict:

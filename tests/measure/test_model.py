@@ -7,12 +7,12 @@ import pytest
 
 from kernels.gemm import plan
 from measure.model import check, held, pairs
-from measure.model.bound import bound
+from measure.model.bound import bound, of_product
 from measure.model.code import main_loop, offset
 from measure.model.counts import count
 from measure.model.prediction import STRUCTURE, throughput
 from measure.model.rates import BOOK, copies
-from measure.model.recorded import ladder
+from measure.model.recorded import ladder, others
 from measure.model.sharing import delivery, footprint
 from measure.model.store import key, stored
 from measure.provenance import FOLDER
@@ -61,6 +61,26 @@ def test_a_bound_above_a_time_is_found(monkeypatch):
 
     monkeypatch.setattr(module, "DATA_PATH", (*module.DATA_PATH, "TMA"))
     assert not check.bounds().holds
+
+
+@pytest.mark.parametrize(
+    ("size", "inputs", "binding", "ms"),
+    [  # 134 MB of B; 2 N^3 operations at 4095 per clock and SM; N^3 multiply-adds at 3.86 warps' per clock and SM
+        ((16, 8192, 8192), "float16", "device memory", 0.0296),
+        ((4096, 4096, 4096), "float16", "tensor cores", 0.1284),
+        ((4096, 4096, 4096), "float32", "FMA pipe", 2.128),
+    ],
+)
+def test_what_any_kernel_of_a_product_needs_at_least(size, inputs, binding, ms):
+    found = of_product(size, inputs, inputs, BOOK, 1.98)
+    assert (pytest.approx(found[0], rel=1e-3), found[1]) == (ms, binding)
+
+
+def test_a_kernel_of_others_below_its_bound_is_found(monkeypatch):
+    row = next(others())
+    planted = replace(row, name="planted", least=row.least / 10)
+    monkeypatch.setattr(check, "others", lambda: [planted])
+    assert ["planted" in miss for miss in check.bounds().misses] == [True]
 
 
 def test_the_binding_resource_is_the_busiest_of_nsight_compute():

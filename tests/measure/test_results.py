@@ -150,3 +150,10 @@ def test_a_recording_is_of_the_whole_ladder():
     """Other files hold times of rungs, too: nothing but a recording may stand in the ladder's figure."""
     for name, recording in recordings().items():
         assert {"naive", "warp_tiled", "cublas"} <= {row["rung"] for row in recording.rows}, name
+
+
+def test_a_row_that_an_earlier_recording_left_keeps_its_date(folder):
+    one = recorded("t4")
+    assert one.label_of([ROW]) == "recorded on Tesla T4, 2026-01-02"
+    kept = {**ROW, "recorded": "2025-12-30T01:02:03"}
+    assert one.label_of([ROW, kept]) == "recorded on Tesla T4, 2025-12-30 and 2026-01-02"
