@@ -23,7 +23,7 @@ ICONS = re.compile(
 # Its name is what stands in it: "Search", and the key that opens it.
 NAMED = re.compile(r'(<button class="btn search-button-field[^>]*?) aria-label="Search"')
 SEARCH = re.compile(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>')  # fmt: skip
-CODE = re.compile(r'"\\([ef][0-9a-f]{3})"')
+CODE = re.compile(r'"(?:\\([ef][0-9a-f]{3})|([\ue000-\uf8ff]))"')  # as style sheets write an icon
 
 
 def slim(pages: Path) -> None:
@@ -37,16 +37,16 @@ def slim(pages: Path) -> None:
         less = less if page.name == "search.html" else SEARCH.sub("", less)
         if less != text:
             page.write_text(less, encoding="utf-8")
-    styles = pages / "_static" / "styles"
-    rules = "".join(path.read_text(encoding="utf-8") for path in sorted(styles.glob("*.css")))
+    sheets = sorted((pages / "_static").rglob("*.css"))
+    rules = "".join(path.read_text(encoding="utf-8") for path in sheets)
     codes = set()
     for selector, body in re.findall(r"([^{}]*)\{([^{}]*)\}", rules):
         asked = set(re.findall(r"\.fa-([a-z][\w-]*)::?before", selector))
         if not asked or asked & names:  # an icon of a page, or one that the theme draws by itself
-            codes |= set(CODE.findall(body))
+            codes |= {int(code, 16) if code else ord(drawn) for code, drawn in CODE.findall(body)}
     for font in sorted(FONTS.glob("*.ttf")):
-        _icons(font, {int(code, 16) for code in codes}, pages)
-    sheet = styles / "pydata-sphinx-theme.css"
+        _icons(font, codes, pages)
+    sheet = pages / "_static" / "styles" / "pydata-sphinx-theme.css"
     sheet.write_text(
         re.sub(
             r'url\((\S+?)\.woff2\) format\("woff2"\),url\(\S+?\.ttf\) format\("truetype"\)',

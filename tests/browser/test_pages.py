@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlparse
 
 import axe_playwright_python
 import pytest
+from fontTools.ttLib import TTFont
 
 from book import telling
 from book.cells import questions
@@ -117,6 +118,12 @@ SIDEWAYS = """() => {
     .filter((e) => e.checkVisibility({ visibilityProperty: true }))
     .map((e) => `${e.scrollWidth - e.clientWidth} pixels: ${e.textContent.trim().slice(0, 60)}`);
 }"""
+# The characters of an icon's font that stand before or behind what the page shows.
+ICONS = """() => {
+  const shown = [...document.querySelectorAll("body *:not(svg *)")];
+  const words = shown.flatMap((e) => ["::before", "::after"].map((part) => getComputedStyle(e, part).content)).join("");
+  return [...new Set(words.match(/[\\ue000-\\uf8ff]/g))];
+}"""
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important; }"
 
 
@@ -125,6 +132,13 @@ def ids(name: str) -> frozenset:
     """What a link to this page may have behind its `#`."""
     text = (SITE / name).read_text(encoding="utf-8")
     return frozenset(re.findall(r'\bid="([^"]+)"', text))
+
+
+@cache
+def drawn() -> frozenset:
+    """The characters for which the book's icons have a picture."""
+    fonts = (SITE / "_static").rglob("*.woff")
+    return frozenset(chr(code) for font in fonts for code in TTFont(font).getBestCmap())
 
 
 def dead(tab, name: str) -> list[str]:
@@ -231,6 +245,8 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
     tab.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
     calm(opened)
     assert dead(tab, opened.name) == []
+    icons = set(tab.evaluate(ICONS))
+    assert icons <= drawn(), f"shown as empty boxes: {icons - drawn()}"
 
     found = {}
     for kind, problems in by_axe(tab):
