@@ -18,6 +18,7 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from urllib.parse import urljoin
 
 import yaml
 
@@ -57,7 +58,7 @@ def colab_branch() -> str:
         _git("read-tree", "HEAD", index=index)
         for name in _git("ls-files", "book/*.ipynb", index=index).splitlines():
             text = _git("show", f"HEAD:{name}")
-            told = published(text, where.repository)
+            told = published(text, where.repository, where.site and urljoin(where.site, name))
             blob = _git("hash-object", "-w", "--stdin", text=told).strip()
             _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
         for name in _git("ls-files", "README.md", index=index).splitlines():
@@ -86,12 +87,16 @@ def addressed(readme: str, where: address.Address) -> str:
     return told
 
 
-def published(text: str, repository: str = "") -> str:
+PAGE = re.compile(r"\]\(((?:\.\./)*[\w/]+)\.md(#[\w-]+)?\)")  # a link to a page that is no notebook
+
+
+def published(text: str, repository: str = "", page: str = "") -> str:
     """The text of a notebook file as it leaves the book.
 
-    Its set-up cell is told the repository's address (https://host/owner/name), and fetches the book in Colab. Its figures carry
-    what they need: Colab shows each output in a frame of its own, which no script of another one reaches. Text that tells the
-    answer to a prediction above it is folded, as pages fold it.
+    Its set-up cell is told the repository's address (https://host/owner/name), and fetches the book in Colab. Its links to the
+    glossary, and to other pages that Colab cannot open, lead to the published ones, where the notebook's own address among
+    them, `page`, is known. Its figures carry what they need: Colab shows each output in a frame of its own, which no script of
+    another one reaches. Text that tells the answer to a prediction above it is folded, as pages fold it.
     """
     import json
 
@@ -109,6 +114,10 @@ def published(text: str, repository: str = "") -> str:
             cell.metadata.pop("jupyter", None)
     known = chapters.NO_ADDRESS.removesuffix('""') + json.dumps(repository)
     for cell in notebook.cells:
+        if page and cell.cell_type == "markdown":
+            cell.source = PAGE.sub(
+                lambda link: f"]({urljoin(page, link[1])}.html{link[2] or ''})", cell.source
+            )
         if chapters.has_tag(cell, chapters.SETUP_TAG):
             cell.source = cell.source.replace(chapters.NO_ADDRESS, known)
         for output in cell.get("outputs", []):

@@ -217,7 +217,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         )
     for notebook in (place / "_sources").rglob("*.ipynb"):  # what the download button gives
         text = notebook.read_text(encoding="utf-8")
-        told = publish.published(text, where.repository if where else "")
+        page = site and urljoin(site, notebook.relative_to(place / "_sources").as_posix())
+        told = publish.published(text, where.repository if where else "", page)
         notebook.write_text(told, encoding="utf-8")
 
 

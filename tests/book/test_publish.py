@@ -49,7 +49,9 @@ def test_the_branch_for_colab_has_the_same_files_whose_notebooks_know_the_addres
     assert "/github/jane/ladder/blob/colab/book/01_start_here.ipynb)" in readme
     metadata = json.loads(git(clone, "show", "colab:book/x.ipynb"))["metadata"]
     assert (metadata["accelerator"], metadata["colab"]["gpuType"]) == ("GPU", "T4")
-    assert "https://github.com/jane/ladder" in git(clone, "show", "colab:book/x.ipynb")
+    told = git(clone, "show", "colab:book/x.ipynb")
+    assert "https://github.com/jane/ladder" in told
+    assert "(https://jane.github.io/ladder/book/glossary.html#kernel)" in told
     assert git(clone, "rev-parse", "colab^") == git(clone, "rev-parse", "main")
     assert git(clone, "status", "--porcelain") == before
 

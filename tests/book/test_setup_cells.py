@@ -152,6 +152,23 @@ def test_a_published_notebook_knows_its_address_and_moves_by_itself():
             assert ("<style>" in html) == (carried.FIGURE in html), path.name
 
 
+def test_a_published_notebook_leads_to_the_pages_that_colab_cannot_open():
+    cell = nbformat.v4.new_markdown_cell(
+        "A [warp](../glossary.md#warp), [all](sheet.md), [1](a.ipynb)."
+    )
+    text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+    page = "https://jane.github.io/ladder/book/exercises/1_memory.ipynb"
+    told = nbformat.reads(
+        publish.published(text, "https://github.com/jane/ladder", page), as_version=4
+    )
+    assert told.cells[0].source == (
+        "A [warp](https://jane.github.io/ladder/book/glossary.html#warp), "
+        "[all](https://jane.github.io/ladder/book/exercises/sheet.html), [1](a.ipynb)."
+    )
+    unknown = nbformat.reads(publish.published(text), as_version=4)
+    assert unknown.cells[0].source == cell.source
+
+
 def test_a_published_notebook_tells_no_answer_before_it_is_given():
     asked_at_all = 0
     for path in chapters.paths():
