@@ -18,10 +18,13 @@ from book.chapters import ROOT
 NAME = "gemm-ladder-cuda"
 # What a reader looks for in the list of files are chapters.
 HIDDEN = ("_*", "*.py", "*.toml", "*.bib", "*.png", "*.md", "answers", "cells", "samples", "cuda")
-# JupyterLab shows the first line of what it folds, which may tell the answer that the fold is there for.
+# JupyterLab shows the first line of what it folds, which may tell the answer that the fold is there for; of a cell whose source
+# is folded too, it shows no line of the output at all.
 FOLDED = (
-    ".jp-MarkdownCell .jp-PlaceholderText{display:none}"
-    '.jp-MarkdownCell .jp-Placeholder-contentContainer::before{content:"This tells the answer: give yours above, or unfold it"}'
+    ":is(.jp-MarkdownCell,.jp-OutputPlaceholder) .jp-PlaceholderText{display:none}"
+    ":is(.jp-MarkdownCell,.jp-OutputPlaceholder) .jp-Placeholder-contentContainer::before"
+    '{content:"This tells the answer: give yours above, or unfold it"}'
+    ".jp-CodeCell .jp-Cell-outputWrapper.lm-mod-hidden:has(>.jp-OutputPlaceholder){display:flex!important}"
 )
 _BEGIN = """(() => {
   const mounts = [];

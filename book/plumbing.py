@@ -14,6 +14,7 @@ A cell with the tag `shown` stays in sight: what the reader is to read or change
 from __future__ import annotations
 
 import ast
+import copy
 
 SHOWN = "shown"
 ASKS, SETTLES = ("answers.predict", "answers.check"), ("answers.settle",)
@@ -103,7 +104,8 @@ def _is_named(statement: ast.stmt) -> bool:
 
 
 def tag(notebook) -> None:
-    """Gives every code cell the tag that folds it, unless it has one, or is tagged `shown`."""
+    """Gives every code cell the tag that folds it, unless it has one, or is tagged `shown`; and folds what tells an answer."""
+    _part(notebook)
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -125,6 +127,18 @@ def _fold(metadata) -> None:
     if folds:
         metadata["jupyter"] = {key: True for key, hidden in known.items() if hidden}
         metadata["cellView"] = "form"
+
+
+def _part(notebook) -> None:
+    """Cuts in two, at the heading, a cell whose text tells an answer and whose heading begins the next section."""
+    from book import telling
+
+    for place, end in reversed(telling.unparted(notebook)):
+        cell = notebook.cells[place]
+        rest = copy.deepcopy(cell)
+        cell.source, rest.source = cell.source[:end].rstrip("\n"), cell.source[end:]
+        rest.id = f"{cell.id}-behind"
+        notebook.cells.insert(place + 1, rest)
 
 
 def _seal(notebook) -> None:

@@ -100,20 +100,40 @@ def shown(cell) -> str:
     return " ".join(said)
 
 
-def behind(notebook) -> Iterator[tuple[int, dict[str, Answer]]]:
-    """(place, predictions asked) of each cell that stands behind a form in its section; a form's own cell does not."""
+def parts(notebook) -> Iterator[tuple[int, int | None, dict[str, Answer]]]:
+    """(place, end, predictions asked) of each cell that stands behind a form in its section; a form's own cell does not.
+
+    end: where the section ends in this cell's text, None where it does not.
+    """
     level, asked = 0, {}
     for place, cell in enumerate(notebook.cells):
         found = forms(shown(cell)) if cell.cell_type == "code" else {}
-        headings = HEADING.findall(cell.source) if cell.cell_type == "markdown" else []
-        if any(len(marks) <= level for marks in headings):
+        headings = list(HEADING.finditer(cell.source)) if cell.cell_type == "markdown" else []
+        ends = [heading.start() for heading in headings if len(heading[1]) <= level]
+        if ends and asked:
+            yield place, ends[0], asked
+        if ends:
             asked = {}
         if headings and not asked:
-            level = len(headings[-1])
+            level = len(headings[-1][1])
         if found:
             asked = asked | found
         elif asked:
-            yield place, asked
+            yield place, None, asked
+
+
+def behind(notebook) -> Iterator[tuple[int, dict[str, Answer]]]:
+    """(place, predictions asked) of each cell that stands as a whole behind a form in its section."""
+    return ((place, asked) for place, end, asked in parts(notebook) if end is None)
+
+
+def unparted(notebook) -> list[tuple[int, int]]:
+    """(place, end) of each cell whose text up to `end`, where the next section begins, tells an answer."""
+    return [
+        (place, end)
+        for place, end, asked in parts(notebook)
+        if end and told(seen(notebook.cells[place].source[:end]), asked)
+    ]
 
 
 def tells(cell, asked: Mapping[str, Answer]) -> bool:

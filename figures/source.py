@@ -33,10 +33,11 @@ _CODE_CSS = (
     ".gl table.gl-code{table-layout:auto;border-collapse:collapse;width:100%;margin:0;font:12px/1.5 "
     + style.MONO_CSS
     + ";border:0;background:none}"
-    ".gl .gl-code td,.gl .gl-code th{padding:0 .5em;height:22px;border:0;vertical-align:top;text-align:left;background:none;"
+    # `table`: JupyterLab's own rule for cells, which sets them to the right, is as specific as one without it.
+    ".gl table.gl-code :is(td,th){padding:0 .5em;height:22px;border:0;vertical-align:top;text-align:left;background:none;"
     "color:var(--gl-ink);white-space:pre;font-weight:400;font-size:inherit}"
     ".gl .gl-code tr{background:none!important;border:0}"
-    ".gl .gl-code th{font:600 12px/1.6 system-ui,sans-serif;text-align:right;color:var(--gl-muted);padding-bottom:.3em}"
+    ".gl table.gl-code th{font:600 12px/1.6 system-ui,sans-serif;text-align:right;color:var(--gl-muted);padding-bottom:.3em}"
     ".gl .gl-code th:last-child{text-align:left;padding-left:.8em}"
     ".gl .gl-code td.n{color:var(--gl-muted);text-align:right;user-select:none;width:1%;padding-left:0}"
     ".gl .gl-code td.c{width:99%;padding-left:.8em}"

@@ -40,9 +40,9 @@ _CSS = (
 )
 _TABLE_CSS = (
     ".gl table.gl-said{border-collapse:collapse;margin:.2em 0!important}"
-    ".gl-said th,.gl-said td{padding:.25em .9em .25em 0;text-align:right;border:0;border-bottom:1px solid var(--gl-line);"
-    "color:var(--gl-ink)}.gl-said th:first-child,.gl-said td:last-child{text-align:left}"
-    ".gl-said th[scope=row]{font-weight:400}"
+    ".gl table.gl-said :is(th,td){padding:.25em .9em .25em 0;text-align:right;border:0;border-bottom:1px solid var(--gl-line);"
+    "color:var(--gl-ink)}.gl table.gl-said :is(th:first-child,td:last-child){text-align:left}"
+    ".gl table.gl-said th[scope=row]{font-weight:400}"
     ".gl-said button{font:inherit;font-size:13px;color:var(--gl-ink);background:var(--gl-soft);"
     "border:1px solid var(--gl-muted);border-radius:6px;padding:.1em .6em;cursor:pointer}"
 )

@@ -46,6 +46,28 @@ def test_a_cell_that_is_to_be_seen_stays_in_sight():
     ]
 
 
+def test_a_text_that_tells_an_answer_is_cut_from_the_heading_behind_it():
+    form = 'class="gl-q" data-name="a" data-mode="predict" data-sealed="eyJhbnN3ZXIiOiAzMn0="'  # 32
+    output = nbformat.v4.new_output("display_data", {"text/html": f"<div {form}></div>"})
+    cells = [
+        nbformat.v4.new_markdown_cell("## One"),
+        nbformat.v4.new_code_cell("", outputs=[output]),
+        nbformat.v4.new_markdown_cell(
+            "It is 32.\n\n### More\n\n32.\n\n## Two\n\nHere 32 tells nothing."
+        ),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    plumbing.tag(notebook)
+    assert [cell.source for cell in notebook.cells[2:]] == [
+        "It is 32.\n\n### More\n\n32.",
+        "## Two\n\nHere 32 tells nothing.",
+    ]
+    assert [cell.metadata for cell in notebook.cells[2:]] == [
+        {"jupyter": {"source_hidden": True}},
+        {},
+    ]
+
+
 def test_every_chapter_folds_its_plumbing(notebooks):
     for name, notebook in notebooks.items():
         tagged = copy.deepcopy(notebook)
