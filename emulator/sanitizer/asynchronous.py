@@ -34,7 +34,7 @@ class AsyncShadow(ClusterShadow):
         count = self.blocks * self.granules.count
         self.copying = np.zeros(count, np.int32)
         self.copier = np.zeros(count, np.int16)
-        self.reading = np.zeros((count, self.warps - self.real), np.int32)  # by agent: its ticket
+        self.reading = self._last_reads(self.warps - self.real)  # by agent: the ticket under way
         self.reads_under_way = 0
         self.swizzle = np.full(count, _GENERIC, np.int16)
         self.generic = np.zeros(count, bool)  # whether a thread wrote it last, not an agent
@@ -212,7 +212,7 @@ class AsyncShadow(ClusterShadow):
     def _check_read_before(self, lanes, now):
         """Reports an answer that is written over one that threads read, without a fence between the proxies."""
         index, block = lanes.index, lanes.block
-        read = self.read_by[index][:, : self.real]
+        read = self.read_by.of(index)[:, : self.real]
         fence = np.maximum(
             self.crossed[block][:, : self.real], self.crossed[block, lanes.thread >> 5][:, None]
         )
@@ -328,7 +328,7 @@ class AsyncShadow(ClusterShadow):
             other = (found != swizzle) & (found != _GENERIC) & ~missing
             if other.any():
                 self._report_some("wrong-swizzle", now, index, block, thread, other)
-        self.reading[index, agent[:, None] - self.real] = now
+        self.reading.put(index, agent[:, None] - self.real, now)
         self.reads_under_way += 1
         return now
 
@@ -336,10 +336,10 @@ class AsyncShadow(ClusterShadow):
         """Those reads are over, and the warps (R, j) know it."""
         now = self.tick(self.log[ticket][0], self.log[ticket][1])
         column = np.broadcast_to(agent[:, None] - self.real, index.shape)
-        over = self.reading[index, column] == ticket
-        self.reading[index[over], column[over]] = 0
+        over = self.reading.by(index, column) == ticket
+        self.reading.put(index[over], column[over], 0)
         self.reads_under_way -= 1
-        self.read_by[index, agent[:, None]] = now
+        self.read_by.put(index, agent[:, None], now)
         self.reader[index] = agent[:, None] * 32
         self.read_time[index] = now
         self.known[block[:, None], warps, agent[:, None]] = now
@@ -348,7 +348,7 @@ class AsyncShadow(ClusterShadow):
     def _check_write(self, index, lanes, now, strong):
         super()._check_write(index, lanes, now, strong)
         if self.reads_under_way:
-            reading = self.reading[index].max(axis=1)
+            reading = self.reading.last(index)
             hit = np.flatnonzero(reading)
             if len(hit):
                 self._report("unfinished-read", index, lanes, hit, now, reading[hit])
@@ -377,7 +377,8 @@ class AsyncShadow(ClusterShadow):
         super()._refine(width)
         times = 1 << (before - self.granules.shift)
         if times > 1:
-            for name in ("reading", "swizzle", "generic", "fenced"):
+            self.reading.refine(times)
+            for name in ("swizzle", "generic", "fenced"):
                 setattr(self, name, np.repeat(getattr(self, name), times, axis=0))
             self.fresh = [
                 (

@@ -9,6 +9,7 @@ import numpy as np
 
 from emulator.sanitizer import words
 from emulator.sanitizer.granules import Pattern, Shifted
+from emulator.sanitizer.last_reads import LastReads
 from emulator.sanitizer.made import Made, ends_some
 from emulator.sanitizer.report import Places, Seen
 from emulator.sanitizer.shadow import Shadow
@@ -53,6 +54,13 @@ class ClusterShadow(Shadow):
             ranks = np.arange(threads, dtype=np.int64) // own * self.stride
             self.rank_base = Pattern(ranks[None])
             chunk.endings.append(lambda m: self._check_exits(m))
+
+    def _last_reads(self, warps):
+        if self.together == 1:
+            return super()._last_reads(warps)
+        granule = np.arange(self.granules.count) // (self.stride >> self.granules.shift)
+        rank = np.minimum(granule, self.together - 1).astype(np.int8)
+        return LastReads(self.blocks * len(rank), warps, np.tile(rank, self.blocks))
 
     def _address(self, address):
         """An address in a block's own shared memory as one in the cluster's."""

@@ -28,6 +28,7 @@ from collections import deque
 import numpy as np
 
 from emulator.sanitizer.granules import SEVERAL, WARP, Granules, warp_of
+from emulator.sanitizer.last_reads import LastReads
 from emulator.sanitizer.order import Order
 from emulator.sanitizer.report import Places, Report, Seen, describe, place_of
 
@@ -63,11 +64,14 @@ class Shadow(Order):
         self.writer = np.zeros(count, np.int16)
         self.read_time = np.zeros(count, np.int32)
         self.reader = np.zeros(count, np.int32)
-        self.read_by = np.zeros((count, self.warps + agents), np.int32) if by_warp else None
+        self.read_by = self._last_reads(self.warps + agents) if by_warp else None
         self.made = None  # `made.Made`, in kernels with mbarriers or clusters
         self.meetings = None  # `meetings.Meetings`, in kernels with barriers that count
         self.copying = None  # when the copy under way was issued, 0 for none
         self.copier = None
+
+    def _last_reads(self, warps):
+        return LastReads(self.blocks * self.granules.count, warps)
 
     # --- Accesses ---
 
@@ -90,7 +94,7 @@ class Shadow(Order):
             self._check_read(address, mask, width, now, strong)
         code = readers.code
         if self.by_warp:
-            self.read_by[index, readers.warp] = now
+            self.read_by.put(index, readers.warp, now)
         elif not readers.several:
             before = self.reader[index]
             stale = self.read_time[index] <= self.floor[readers.block]
@@ -185,13 +189,14 @@ class Shadow(Order):
                 "writer",
                 "read_time",
                 "reader",
-                "read_by",
                 "copying",
                 "copier",
             ):
                 old = getattr(self, name)
                 if old is not None:
                     setattr(self, name, np.repeat(old, 2, axis=0))
+            if self.read_by is not None:
+                self.read_by.refine(2)
             if self.made is not None:
                 self.made.refine()
 
@@ -295,7 +300,7 @@ class Shadow(Order):
         warp, code = thread >> 5, self.reader[at]
         inside = (warp_of(code) == warp) & (code < SEVERAL)
         if self.by_warp:
-            read = self.read_by[at]
+            read = self.read_by.of(at)
             late = read > self.known[block, warp]
             self._check_waits(index, lanes, recent, read, late, now)
             own = np.arange(self.warps) == warp[:, None]
