@@ -88,6 +88,24 @@ extern "C" __global__ void __launch_bounds__(128) product(const uint4* image, in
 }}"""
 
 
+def pair_source(kind: str, a_in_tensor: bool = False, block: str = "") -> str:
+    """The same for a pair of blocks: each has its own image, words, D before and out, and block 0's thread starts the product."""
+    text = product_source(kind, a_in_tensor, block).replace("cta_group::1", "cta_group::2")
+    for old, new in (
+        ("product(", "__cluster_dims__(2, 1, 1) product("),
+        ("    const int t =", """    const int rank = blockIdx.x;
+    image += rank * pieces, a_words += rank * 1024, c += rank * columns * 128, out += rank * columns * 128;
+    const int t ="""),
+        ("__syncthreads();", 'asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");'),
+        ("if (t == 0) {", "if (t == 0 && rank == 0) {"),
+        ('shared::cluster.b64 [%0];"\n                 :: "r"(shared(b))',
+         'shared::cluster.multicast::cluster.b64 [%0], %1;" :: "r"(shared(b)), "h"((short)3)'),
+    ):  # fmt: skip
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
 def place(rows: np.ndarray, k_major: bool, swizzle: int) -> tuple[np.ndarray, int]:
     """(image, descriptor) of an operand (rows, bytes along k) or, MN-major, (k, bytes along m or n).
 

@@ -228,6 +228,92 @@ def test_block_scales(rng, kind, block, type, scale, count):
     assert not trace.hazards
 
 
+def of_pair(rng, kind, a, b, d, m, n=64, in_tensor=False, block=""):
+    """(what came out of a pair, what it must be, the trace): m rows, half of them in each block, as half of B's columns are."""
+    k = tcgen05.KINDS[kind][0]
+    a_bits, a_values = drawn(rng, a, (m, k))
+    b_bits, b_values = drawn(rng, b, (n, k))
+    images, rows = [], m // 2
+    words = np.zeros((2, 8, 128), np.uint32)
+    for rank in (0, 1):
+        mine = a_bits[rank * rows :][:rows]
+        parts, starts, at = [], [], 0
+        for bits, type in ((mine, a), (b_bits[rank * n // 2 :][: n // 2], b)):
+            image, desc = tcgen05_source.place(packed(bits, type, k == 32), True, 32)
+            parts.append(image)
+            starts.append(desc + (at >> 4))
+            at += len(image)
+        if block:  # A's scales are 2 in the first block and 4 in the second, B's are 1
+            codes = [128 + rank, 127] if block == SCALED[0][1] else [0x40 + 8 * rank, 0x38]
+            for code, groups in zip(codes, (4, 8), strict=True):
+                parts.append(np.full(512 * groups, code, np.uint8))
+                starts.append((at >> 4) | 8 << 32 | 1 << 46)
+                at += 512 * groups
+        images.append(np.concatenate(parts))
+        if in_tensor:
+            lanes = np.arange(128) % rows  # 64 rows stand in both halves of the lanes
+            words[rank] = np.ascontiguousarray(mine).view(np.uint32).reshape(rows, -1).T[:8, lanes]
+    columns = n // 2 if m == 128 else n
+    bits = descriptor(a, b, d, m, n)
+    if block:
+        scale = block == SCALED[0][1]
+        bits = (
+            (0 if k == 32 else 1) * (1 << 7 | 1 << 10) | n >> 3 << 17 | m >> 4 << 24 | scale << 23
+        )
+    out = np.zeros((2, columns, 128), np.uint32)
+    module = emulator.Module(
+        compile_ptx(tcgen05_source.pair_source(kind, in_tensor, block), "100a")
+    )
+    scales = starts[2:] or [0, 0]
+    trace = module.launch(
+        "product", 2, 128,
+        [np.concatenate(images), np.int32(len(images[0]) // 16), *(np.uint64(x) for x in starts[:2]), np.uint32(bits),
+         words, *(np.uint64(x) for x in scales), np.zeros_like(out), np.int32(columns), out, np.int32(0)],
+        shared_bytes=len(images[0]),
+    )  # fmt: skip
+    found = out.transpose(0, 2, 1).view(np.int32 if d == "s32" else np.float32)
+    if (
+        m == 128
+    ):  # lanes 64 to 127 have the second half of the columns (PTX ISA 9.7.16.10.5, layout B)
+        found = np.concatenate([found[:, :64], found[:, 64:]], axis=2)
+    wanted = a_values @ b_values.T
+    if block:
+        wanted[:rows] *= 2
+        wanted[rows:] *= 4
+    return found.reshape(m, n), wanted, trace
+
+
+@pytest.mark.parametrize(
+    "in_tensor", [False, True], ids=["A in shared memory", "A in tensor memory"]
+)
+@pytest.mark.parametrize("m", [128, 256])
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "d"),
+    [("f16", "f16", "f16", "f32"), ("tf32", "tf32", "tf32", "f32"), ("f8f6f4", "e4m3", "e5m2", "f32"),
+     ("i8", "s8", "u8", "s32")],
+)  # fmt: skip
+def test_a_pair_multiplies_the_halves_of_both(rng, kind, a, b, d, m, in_tensor):
+    found, wanted, trace = of_pair(rng, kind, a, b, d, m, in_tensor=in_tensor)
+    assert (found == wanted).all() and wanted.any() and not trace.hazards
+
+
+@pytest.mark.parametrize(("kind", "block", "type"), [SCALED[0][:3], SCALED[3][:3]])
+def test_each_block_of_a_pair_has_the_scales_of_its_rows(rng, kind, block, type):
+    found, wanted, trace = of_pair(rng, kind, type, type, "f32", 256, block=block)
+    assert (found == wanted).all() and wanted.any() and not trace.hazards
+
+
+def test_64_rows_of_a_pair_stand_in_both_halves_of_the_lanes(rng, monkeypatch):
+    source = tcgen05_source.pair_source
+
+    def broken(*given):
+        return source(*given).replace("a_words[i * 128 + t]", "a_words[i * 128 + t] * (t < 64)")
+
+    monkeypatch.setattr(tcgen05_source, "pair_source", broken)
+    with pytest.raises(emulator.ExecutionError, match="lanes 64 to 127 once more"):
+        of_pair(rng, "f16", "f16", "f16", "f32", 128, in_tensor=True)
+
+
 def test_fragments_are_cutlass_layouts():
     """Thread t's registers in the shapes of loads and stores (CUTLASS, copy_traits_sm100.hpp)."""
     t = np.arange(32)
