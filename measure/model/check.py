@@ -37,12 +37,15 @@ ACTIVE = ("issue slots used, %", "FMA pipe, %", "tensor pipe, %")
 
 @dataclass(frozen=True)
 class Verdict:
-    """One threshold: what is claimed, what was found, whether it holds, and what does not."""
+    """One threshold: what is claimed, what was found, whether it holds, and what does not. of_today: whether it judges
+    today's model; what an earlier one foretold cannot be mended, and fails no check.
+    """
 
     claim: str
     found: str
     holds: bool
     misses: tuple[str, ...] = ()
+    of_today: bool = True
 
 
 def check() -> list[Verdict]:
@@ -168,6 +171,7 @@ def foretold() -> Verdict:
         f"{sum(right)} of {len(found)}, by the model of that day",
         bool(found) and sum(right) >= DIRECTION * len(found),
         misses,
+        of_today=False,
     )
 
 

@@ -1,17 +1,21 @@
-"""The main loop of a kernel, read from its machine code: how many instructions a warp executes per product.
+"""The main loop of a kernel, read from its machine code: how many instructions a warp executes per product, and how long
+a warp takes for a turn on its own.
 
 A product is what the kernel multiplies with: an FFMA, an mma.sync (HMMA, IMMA) or a wgmma (HGMMA, QGMMA, IGMMA).
 NVIDIA documents neither the opcodes nor a branch's place of its offset; what is read here agrees with nvdisasm 13.5
-on the ladder's kernels for sm_90.
+on the ladder's kernels for sm_90. Each instruction also says how many clocks its warp pauses behind it, and which of six
+scoreboards it sets or waits for (Z. Jia et al., arXiv:1804.06826).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kernels.build import Build
 from measure.machine_code import BYTES, NEVER, words
+
+from .rates import latencies
 
 BRANCH, MAIN = 0x947, 0xFFF
 BARRIER = 0xB1D
@@ -23,12 +27,17 @@ PRODUCTS = {
 }
 FLOATS = (0x020, 0x021, 0x023)  # FMUL, FADD, FFMA in the low nine bits of an opcode
 INTEGERS = (0x024, 0x025, 0x027)  # IMAD, IMAD.WIDE, IMAD.HI
+SCOREBOARDS = 6
+# What sets a scoreboard, by the name of its latency (`rates.latencies`). Loads from global memory and copies are waited
+# for as tiles, which `prediction` counts.
+LATENCY = {0x984: "shared memory", 0x83B: "ldmatrix", 0xF89: "shfl", 0x389: "shfl"}
+TURNS = 4  # after which each turn takes as long as the one before
 
 
 @dataclass(frozen=True)
 class MainLoop:
     """The innermost loop with the most products: what it multiplies with, and counts of its instructions for one turn
-    of a warp.
+    of a warp. alone: clocks of a turn of a warp that is never kept waiting by another.
     """
 
     kind: str
@@ -37,6 +46,7 @@ class MainLoop:
     floats: int
     integers: int
     body: tuple[int, ...]
+    alone: float
     outer: MainLoop | None = None
 
     @property
@@ -76,7 +86,8 @@ def main_loop(build: Build, entry: str | None = None) -> MainLoop:
 
 
 def _loop(code, start: int, end: int, kind: str) -> MainLoop:
-    body = tuple(low for low, _ in code[start : end + 1] if low >> 12 & 15 != NEVER)
+    turn = code[start : end + 1]
+    body = tuple(low for low, _ in turn if low >> 12 & 15 != NEVER)
     return MainLoop(
         kind,
         sum(low & MAIN in PRODUCTS[kind] for low in body),
@@ -84,7 +95,25 @@ def _loop(code, start: int, end: int, kind: str) -> MainLoop:
         sum(low & 0x1FF in FLOATS for low in body),
         sum(low & 0x1FF in INTEGERS for low in body),
         body,
+        alone(turn, latencies()),
     )
+
+
+def alone(turn: Sequence[tuple[int, int]], known: Mapping[str, float]) -> float:
+    """Clocks of a turn of a loop for one warp: it issues in order, pauses as each instruction says, and waits for
+    scoreboards that loads set. known: latencies in clocks, by name.
+    """
+    now, before, ready = 0.0, 0.0, [0.0] * SCOREBOARDS
+    for _ in range(TURNS):
+        before = now
+        for low, high in turn:
+            waits, sets = high >> 52 & 63, high >> 46 & 7
+            issued = max([now, *(ready[n] for n in range(SCOREBOARDS) if waits >> n & 1)])
+            now = issued + max(1, high >> 41 & 15)
+            if sets < SCOREBOARDS:
+                brings = issued + known.get(LATENCY.get(low & MAIN, ""), 0.0)
+                ready[sets] = max(ready[sets], brings)
+    return now - before
 
 
 def backward(code: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -48,7 +48,7 @@ class Counts:
     tensor cores or FMA pipe, wavefronts ("shared loads", "shared stores", "wgmma reads", "copies" of cp.async, "TMA"
     in both directions, "global lines" of loads and stores), "look-ups" of L2 (TMA's are left out: Nsight Compute
     finds 0.7 to 1.1 for each line; for loads through L1 the fewest there can be), "L2 bytes" asked for and "received",
-    "C bytes" written, "barriers" and "load rounds" per warp.
+    "C bytes" written, "barriers" and "load rounds" per warp; "alone": clocks of a warp that nobody keeps waiting.
     """
 
     rung: str
@@ -102,6 +102,8 @@ def count(rung: str | Rung, macros: Mapping[str, int], arch: int = 90) -> Counts
     machine = products * loop.per_step(each_barrier)
     work["instructions"] = (max(0.0, work["instructions"][0]), machine)
     work["float instructions"] = (0.0, products * loop.floats / loop.products)
+    if loop.kind != "wgmma":  # whose warps wait for products that others compute
+        work["alone"] = (0.0, products / warps * loop.alone / loop.products)
     report = how.build.reports[rung.entry]
     threads = how.block[0] * how.block[1]
     fit = occupancy(arch, threads, report.registers, report.shared_bytes + how.shared_bytes)

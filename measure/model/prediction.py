@@ -1,10 +1,12 @@
 """The prediction: the bound's work with latencies, overlap, rounds of blocks, first copies, stores of C and the launch.
 
-Warps that never meet go round a closed network on their own. Warps that meet at barriers make their block the customer:
-while it waits, all its warps do, and only other blocks of the SM go on. Mean value analysis (Reiser and Lavenberg 1980)
-gives the throughput of both: with few customers, times add up; with many, the fullest part sets the pace. Tiles that are
-asked for ahead of time set a pace of their own: what a tile takes to come, over how many are on their way (`between`).
-Its inputs are counts, rates and latencies, all measured by loops. Nothing is fitted to a time.
+Warps go round a closed network: the pipe of their scheduler, and the path to shared memory that all share. What a warp
+takes on its own, with its pauses and its waits for what it loads, is read from the machine code (`code.alone`). Warps
+that meet at barriers make their block the customer: while it waits, all its warps do, and only other blocks of the SM go
+on. Mean value analysis (Reiser and Lavenberg 1980; Schweitzer 1979) gives the throughput of both: with few customers,
+times add up; with many, the fullest part sets the pace. Tiles that are asked for ahead of time set a pace of their own:
+what a tile takes to come, over how many are on their way (`between`). Its inputs are counts, rates and latencies, all
+measured by loops. Nothing is fitted to a time.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from .counts import WARP, WAVEFRONT, Counts
 from .rates import SMS, copies, latencies, launch, rates
 from .sharing import delivery
 
+ROUNDS = 100  # after which mean values no longer change
 SCHEDULERS, PANEL = 4, 128  # bytes of a row of C that a warp stores at a time
 WAYS = (
     ("TMA", "TMA"),
@@ -32,21 +35,16 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Structure:
-    """What a source overlaps. in_flight: pieces of work that a warp has under way at a time (2: next fragments are
-    loaded while it multiplies). waits: latencies of a k-step that a block waits out, because it asks for the tile
+    """What a source overlaps. waits: latencies of a k-step that a block waits out, because it asks for the tile
     only when it needs it (as often as its loads come in rounds, `counts.load_rounds`); k: elements of k of such a
     step, a macro or a number. ahead: tiles that are on their way while one is multiplied; "stages": a macro's number
     less one. spread: a tile is asked for bit by bit, over a whole step. stays: a block computes tile after tile.
-    chain: latencies that a warp waits out each `inner` elements of k, since its products need what it has just
-    loaded. ring: a producer fills stages, and wgmma reads them, so that stages and not warps go round.
+    ring: a producer fills stages, and wgmma reads them, so that stages and not warps go round.
     """
 
-    in_flight: int = 1
     waits: tuple[str, ...] = ()
     k: str | int = "BK"
     stays: bool = False
-    chain: tuple[str, ...] = ()
-    inner: int = 16
     ahead: int | str = 0
     spread: bool = False
     ring: bool = False
@@ -54,38 +52,26 @@ class Structure:
 
 BARRIER, TILE = "barrier, 8 warps", "tile"
 THEN = (TILE, BARRIER, BARRIER)  # a copy between two barriers
-LOADED = ("shared memory",)
-FRAGMENTS, MATRICES = ("shared memory", "mma.sync"), ("ldmatrix", "mma.sync")
 STAGES = "stages"
-RING = Structure(2, k=64, stays=True, ahead=STAGES, ring=True)
+RING = Structure(k=64, stays=True, ahead=STAGES, ring=True)
 STRUCTURE = {
-    "uncoalesced": Structure(
-        1, ("L1",), 4
-    ),  # ptxas unrolls four steps, whose loads are under way together
-    "naive": Structure(1, ("L1",), 4),
-    "tiled": Structure(1, THEN, "BLOCK", chain=LOADED, inner=4),
-    "coarsened_1d": Structure(1, THEN, chain=LOADED, inner=1),
-    "coarsened_2d": Structure(1, THEN, chain=LOADED, inner=1),
-    "vectorized": Structure(1, THEN, chain=LOADED, inner=1),
-    "warp_tiled": Structure(2, (BARRIER,), ahead=1),
-    "async_copy": Structure(2, THEN),
-    "async_pipeline": Structure(2, (BARRIER,), ahead=STAGES),
-    "warp_specialized": Structure(2, (BARRIER,), ahead=STAGES),
-    "wmma": Structure(1, ("L1",), 16),
-    "wmma_shared": Structure(1, THEN, chain=FRAGMENTS),
-    "wmma_async": Structure(1, (BARRIER,), chain=FRAGMENTS, ahead=STAGES),
-    "mma_atoms": Structure(1, ("L1", "mma.sync"), 16),
-    "mma_sync": Structure(1, THEN, 32, chain=MATRICES),
-    "mma_tiled": Structure(1, (BARRIER,), 32, chain=MATRICES, ahead=1),
-    "mma_padded": Structure(1, (BARRIER,), 32, chain=MATRICES, ahead=1),
-    "mma_swizzled": Structure(1, (BARRIER,), 32, chain=MATRICES, ahead=1),
-    "mma_tf32": Structure(2, (BARRIER,), ahead=STAGES, spread=True),
-    "mma_multistage": Structure(2, (BARRIER,), stays=True, ahead=STAGES, spread=True),
-    "tma_mma": Structure(2, (), 64, stays=True, ahead=STAGES),
-    "wgmma": Structure(1, (TILE, BARRIER), 64),
+    # ptxas unrolls four steps, whose loads are under way together
+    **dict.fromkeys(("uncoalesced", "naive"), Structure(("L1",), 4)),
+    "tiled": Structure(THEN, "BLOCK"),
+    **dict.fromkeys(("coarsened_1d", "coarsened_2d", "vectorized", "async_copy"), Structure(THEN)),
+    "warp_tiled": Structure((BARRIER,), ahead=1),
+    **dict.fromkeys(("async_pipeline", "warp_specialized", "wmma_async"), Structure((BARRIER,), ahead=STAGES)),
+    **dict.fromkeys(("wmma", "mma_atoms"), Structure(("L1",), 16)),
+    "wmma_shared": Structure(THEN),
+    "mma_sync": Structure(THEN, 32),
+    **dict.fromkeys(("mma_tiled", "mma_padded", "mma_swizzled"), Structure((BARRIER,), 32, ahead=1)),
+    "mma_tf32": Structure((BARRIER,), ahead=STAGES, spread=True),
+    "mma_multistage": Structure((BARRIER,), stays=True, ahead=STAGES, spread=True),
+    "tma_mma": Structure((), 64, stays=True, ahead=STAGES),
+    "wgmma": Structure((TILE, BARRIER), 64),
     "wgmma_pipelined": replace(RING, stays=False),
     **dict.fromkeys(("wgmma_persistent", "wgmma_cluster", "wgmma_split", "wgmma_fp8"), RING),
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,7 +93,7 @@ def predict(counts: Counts, size: tuple[int, int, int], gpu: str, ghz: float) ->
     held = 1 if how.stays else max(1, counts.blocks_per_sm)
     first = loop = store = 0.0
     for together, rounds in _rounds(counts, size, held, how.stays):
-        rate = delivery(counts, size, way_of(counts), together)
+        rate = delivery(counts, size, way_of(counts), together, gpu, ghz)
         loop += rounds * K * step(counts, gpu, together, rate)
         store += rounds * _store(counts, gpu, together)
         first += (1 if how.stays else rounds) * _first(counts, together, rate)
@@ -124,19 +110,17 @@ def step(counts: Counts, gpu: str, together: int, rate: float) -> float:
     k = macros.get(how.k, how.k) if isinstance(how.k, str) else how.k
     rounds = max(1.0, counts.work.get("load rounds", (0, 0))[1] * k)
     wait = sum(known[name] * (rounds if name == TILE else 1) for name in how.waits) / k
-    chain = sum(known[name] for name in how.chain) / how.inner
     ahead = macros[STAGES.upper()] - 1 if how.ahead == STAGES else how.ahead
-    # the work of one scheduler's customer: it has a quarter of the warps, and its share of the path
-    each = counts.threads / WARP * how.in_flight / SCHEDULERS
+    warps, own = counts.threads / WARP, counts.work.get("alone", (0, 0))[1]
     if how.ring:
         return between(max(parts[:2]), parts[2], known[TILE] / k, ahead, together)
     arrives, parts = (parts[2], parts[:2]) if ahead else (0.0, parts)
     if BARRIER not in how.waits:
-        busy = turns(parts, wait, each, together)
+        busy = turns(parts, own + wait, warps, together)
     else:
-        alone = turns(parts, chain, each)
-        blocks = turns([max(parts)], alone - max(parts) + wait, 1, together)
-        busy = max(blocks, turns(parts, chain, each, together))
+        busy, one = turns(parts, own, warps, together), turns(parts, own, warps)
+        # of a block that is ready one has the fullest part, while others wait
+        busy = max(busy, together / throughput([max(parts)], one - max(parts) + wait, together))
     if how.spread:  # its last bit has a step less, and little to bring
         busy, arrives, ahead = max(busy, together * arrives), 0.0, ahead - 1
         busy += 0.0 if ahead else known[TILE] / k
@@ -175,13 +159,28 @@ def latency_of(way: str) -> float:
     return known[f"{way}, a tile"] - COPY_TILE / copies()[f"{way}, one SM"] + beyond
 
 
-def turns(parts: Sequence[float], wait: float, each: float, together: int = 1) -> float:
-    """Clocks in which `together` blocks do a step, if each is as many customers (at least one in all) that share its
-    work. parts: clocks of each part for one block; wait: of one customer.
+def turns(parts: Sequence[float], own: float, warps: float, together: int = 1) -> float:
+    """Clocks in which all warps of `together` blocks do a step. parts: clocks that a block needs of the pipes, of which
+    each scheduler has a quarter, and of the parts that all warps share; own: of a warp on its own.
+
+    Mean values after Schweitzer: a warp meets those of its own scheduler at the pipe, and all at the shared parts. The
+    latencies in `own` are of loads of one wavefront, so what the shared parts take comes on top.
     """
-    customers = max(1.0, together * each)
-    shares = [part * together / customers for part in parts]
-    return customers / throughput(shares, wait, customers)
+    each = max(1.0, warps * together / SCHEDULERS)  # warps of one scheduler
+    others, beside = (each - 1) / each, min(SCHEDULERS, warps * together) - 1
+    pipe, *shared = SCHEDULERS * parts[0] / warps, *(part / warps for part in parts[1:])
+    wait = max(0.0, own - pipe)
+    queues = [0.0] * len(parts)
+    for _ in range(ROUNDS):
+        times = [
+            pipe * (1 + others * queues[0]),
+            *(
+                part * (1 + (others + beside) * queue)
+                for part, queue in zip(shared, queues[1:], strict=True)
+            ),
+        ]
+        queues = [each / (wait + sum(times)) * time for time in times]
+    return wait + sum(times)
 
 
 def demands(counts: Counts, gpu: str, K: int, rate: float = 0.0) -> tuple[float, float, float]:

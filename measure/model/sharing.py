@@ -16,16 +16,24 @@ from kernels.shapes import ceil_div
 
 from .bound import tiles_of
 from .counts import Counts, cluster
-from .rates import SMS, copies
+from .rates import BOOK, SMS, copies, look_ups
 
 
-def delivery(counts: Counts, size: tuple[int, int, int], way: str, together: int) -> float:
-    """Bytes per clock to one SM. way: of `copies`; together: blocks that run on an SM at a time."""
+def delivery(
+    counts: Counts, size: tuple[int, int, int], way: str, together: int, gpu: str, ghz: float
+) -> float:
+    """Bytes per clock to one SM. way: of `copies`; together: blocks that run on an SM at a time. Copies that ask for a
+    line in pieces get no more than L2's look-ups bring.
+    """
     tiles = min(tiles_of(counts, size) * max(1, counts.macros.get("SPLIT", 1)), SMS * together)
     alone, of_their_own = (copies()[f"{way}, {who}"] for who in ("one SM", "all SMs"))
     own = min(alone, of_their_own * SMS / min(tiles, SMS))
     share = first_asked(counts, size, tiles)
-    return 1 / (share / own + (1 - share) / alone)
+    rate = 1 / (share / own + (1 - share) / alone)
+    if gpu != BOOK or not counts.of("copies", 1):
+        return rate
+    piece = counts.work["L2 bytes"][1] / counts.work["look-ups"][1]
+    return min(rate, piece * look_ups() / (ghz * 1e9) / SMS)
 
 
 def first_asked(counts: Counts, size: tuple[int, int, int], tiles: int) -> float:
