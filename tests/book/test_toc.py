@@ -76,3 +76,11 @@ def test_chapters_have_their_rhythm(notebooks):
         ), name
         assert "glossary.md#" in text, f"{name}: no term is linked to the glossary"
         assert markdown.CITATION.search(text), f"{name}: no reference is cited"
+
+
+def test_every_fold_is_closed_in_its_cell(notebooks):
+    for name, notebook in notebooks.items():
+        for place, cell in enumerate(notebook.cells):
+            if cell.cell_type == "markdown":
+                opened, closed = cell.source.count("<details"), cell.source.count("</details>")
+                assert opened == closed, f"{name}, cell {place}"
