@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from book.__main__ import ON_EMULATOR, ROOT
+
 ALWAYS = ("tests/test_map.py", "tests/test_encodings.py")
 # {room: (tests, files among them that take longer)}. The longest name that a changed file begins with counts.
 ROOMS = {
@@ -89,9 +89,8 @@ def main(words: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     print(f"of {', '.join(rooms) or 'no room: nothing has changed'}", flush=True)
-    on_emulator = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     command = [sys.executable, "-m", "pytest", *told, "-q", "-n", "2", "--dist", "loadscope"]
-    return subprocess.run(command, cwd=ROOT, env=on_emulator).returncode
+    return subprocess.run(command, cwd=ROOT, env=os.environ | ON_EMULATOR).returncode
 
 
 if __name__ == "__main__":

@@ -14,6 +14,13 @@ def notebooks() -> dict[str, nbformat.NotebookNode]:
     return {path.stem: nbformat.read(path, as_version=4) for path in chapters.paths()}
 
 
+def pytest_collection_modifyitems(items) -> None:
+    """What asks for the rendered book is run behind it: `make test` renders beside the other tests."""
+    for item in items:
+        if "site" in getattr(item, "fixturenames", ()):
+            item.add_marker("site")
+
+
 @pytest.fixture(scope="session")
 def site() -> Path:
     """The rendered book, as `make book` leaves it."""

@@ -115,6 +115,27 @@ def test_without_make_the_same_commands_have_a_python_entry():
     assert "choose from" in done.stderr
 
 
+@pytest.mark.parametrize("broken", ["", "build", "not site", "site"])
+def test_everything_is_tested_and_whatever_fails_is_told(monkeypatch, broken):
+    from book import __main__ as commands
+
+    ran = []
+
+    def run(*arguments, **environment):
+        found = next(part for part in ("build", "not site", "site") if part in arguments)
+        ran.append(found)
+        if found == broken:
+            raise SystemExit(3)
+
+    monkeypatch.setattr(commands, "_run", run)
+    if not broken:
+        commands.test()
+        assert ran[-1] == "site" and sorted(ran) == ["build", "not site", "site"]
+        return
+    with pytest.raises(SystemExit, match="3"):
+        commands.test()
+
+
 def test_a_fresh_clone_opens_trusted(monkeypatch, tmp_path):
     import nbformat
     from nbformat.sign import NotebookNotary
