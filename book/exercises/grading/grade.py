@@ -22,6 +22,7 @@ from .sandbox import Sandbox, Stopped
 from .submission import Submission, submissions
 
 SECONDS = 20.0  # of the processor, for one answer
+MEMORY = 4 << 30  # bytes beside what the grader has, for one kernel
 NOT_HANDED_IN = "not handed in"
 
 
@@ -143,6 +144,8 @@ def _judged(pipe, student: str, name: str, source: str, course: int, seconds: fl
     try:
         verdict = judge(find(name), source, rng=seed(course, student, name))
         said = verdict.passed, verdict.headline, verdict.lines
+    except MemoryError:
+        said = False, "stopped", (f"It asked for more than {MEMORY >> 30} GB of memory.",)
     except Exception as error:  # the checker's fault, and told as such
         said = False, "the checker failed", (f"{type(error).__name__}: {error}",)
     pipe.send(Grade(student, name, *said, seconds=round(time.process_time() - began, 2)))
@@ -154,10 +157,14 @@ def _limit(seconds: float) -> None:
         return
     import resource
 
+    import psutil
+
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = int(used.ru_utime + used.ru_stime + seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    here = psutil.Process().memory_info().vms + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (here, here))
 
 
 def _of_python(one: Submission, names: list[str], seconds: float) -> dict[str, Grade]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import selectors
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,8 @@ CHILD = Path(__file__).with_name("sandbox_child.py")
 ROOT = Path(__file__).resolve().parents[3]
 MEMORY = 2 << 30
 CLOCK = 6  # times the processor's seconds that the clock may take, for a sleeping answer
+WHOLE = 4  # times what one call may take: all calls of a student's functions together
+MOST_SAID = 1 << 22  # bytes of one line
 
 
 class Stopped(Exception):
@@ -28,20 +32,22 @@ class Sandbox:
 
     def __init__(self, seconds: float):
         self.seconds = seconds
+        self.said = b""
+        self.ends = time.monotonic() + WHOLE * CLOCK * seconds
         environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
         if "SYSTEMROOT" in os.environ:
             environment["SYSTEMROOT"] = os.environ["SYSTEMROOT"]
         self.process = subprocess.Popen(
             [sys.executable, "-s", "-E", str(CHILD), str(ROOT)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=ROOT.anchor, env=environment, text=True, encoding="utf-8",
+            cwd=ROOT.anchor, env=environment,
             preexec_fn=self._limits if os.name == "posix" else None,
         )  # fmt: skip
 
     def _limits(self) -> None:
         import resource
 
-        whole = int(4 * self.seconds) + 5
+        whole = int(WHOLE * self.seconds) + 5
         resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -63,7 +69,7 @@ class Sandbox:
         return {name: self._value(name, coded) for name, coded in said.items()}
 
     def _value(self, name: str, coded):
-        if coded[0] != "function":
+        if not (isinstance(coded, list) and coded and coded[0] == "function"):
             return decoded(coded, None)
 
         def proxy(*arguments):
@@ -79,27 +85,41 @@ class Sandbox:
 
     def _ask(self, question: dict):
         try:
-            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.write(json.dumps(question).encode() + b"\n")
             self.process.stdin.flush()
-            with selectors.DefaultSelector() as selector:
-                selector.register(self.process.stdout, selectors.EVENT_READ)
-                if not selector.select(CLOCK * self.seconds):
-                    raise Stopped(f"the Python did not end within {self.seconds:g} s")
-            line = self.process.stdout.readline()
+            line = self._line()
         except (BrokenPipeError, OSError):
-            line = ""
+            line = b""
         if not line:
             raise Stopped(f"the Python did not end within {self.seconds:g} s, or ended its process")
         try:
             return json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Stopped("the Python wrote where only its answers belong") from None
+
+    def _line(self) -> bytes:
+        """The next line that the process says, b"" where it ended. Half a line is waited for no longer than a whole one."""
+        ends = min(self.ends, time.monotonic() + CLOCK * self.seconds)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self.said:
+                if not selector.select(max(0.0, ends - time.monotonic())):
+                    raise Stopped(f"the Python did not end within {self.seconds:g} s")
+                part = os.read(self.process.stdout.fileno(), 1 << 16)
+                if not part or len(self.said) > MOST_SAID:
+                    return b""
+                self.said += part
+        line, _, self.said = self.said.partition(b"\n")
+        return line
 
 
 def _sent(value):
     if isinstance(value, np.ndarray):
         whole = value if value.base is None else value.base
-        return {"dtype": str(value.dtype), "shape": list(whole.shape), "columns": value.shape[1]}
+        told = {"dtype": str(value.dtype), "shape": list(whole.shape), "columns": value.shape[1]}
+        if whole is value:  # its numbers matter; of a part of a wider array, only where it lies
+            told["bytes"] = base64.b64encode(value.tobytes()).decode()
+        return told
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -122,7 +142,7 @@ def decoded(coded, matrix: np.ndarray | None):
             return _tensor_map(value, matrix)
         if kind == "other":
             return _Other(str(value))
-    except (TypeError, ValueError, KeyError, IndexError):
+    except Exception:  # whatever stands there, it is no answer
         pass
     raise Stopped("the answers came back garbled")
 

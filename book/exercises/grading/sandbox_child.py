@@ -4,6 +4,7 @@ An audit hook refuses files, processes, networks and foreign code. CPython is no
 grader in a container as well.
 """
 
+import base64
 import builtins
 import json
 import numbers
@@ -18,6 +19,7 @@ REFUSED = (
     "sqlite3.", "tempfile.", "glob.", "pathlib.", "syslog.", "resource.", "msvcrt.", "winreg.",
 )  # fmt: skip
 ALLOWED = ("os.listdir", "os.scandir", "os.fspath", "os.walk")  # what an import asks
+MOST_ITEMS = 8192  # of a sequence that is an answer
 OWN = ("book", "kernels", "measure", "figures", "tests")
 
 
@@ -46,8 +48,12 @@ def guard():
 
 def plain(value, depth=0):
     """A value as JSON can carry it, tagged; whatever else it is becomes its type's name."""
+    import numpy as np
+
     from emulator import TensorMap
 
+    if isinstance(value, np.ndarray) and value.size <= MOST_ITEMS:
+        value = value.tolist()
     if depth > 4:
         return ["other", "a deep nest"]
     if value is None or isinstance(value, bool):
@@ -61,10 +67,13 @@ def plain(value, depth=0):
     if isinstance(value, (tuple, list)):
         return [
             "tuple" if isinstance(value, tuple) else "list",
-            [plain(v, depth + 1) for v in value[:64]],
+            [plain(v, depth + 1) for v in value[:MOST_ITEMS]],
         ]
     if isinstance(value, dict):
-        return ["dict", [[str(k)[:200], plain(v, depth + 1)] for k, v in list(value.items())[:64]]]
+        return [
+            "dict",
+            [[str(k)[:200], plain(v, depth + 1)] for k, v in list(value.items())[:MOST_ITEMS]],
+        ]
     if isinstance(value, TensorMap):
         return ["map", _map(value)]
     return ["other", type(value).__name__]
@@ -91,10 +100,13 @@ _HANDED = None
 
 
 def given(value):
-    """An argument of a call: numbers, and matrices that are a part of a wider array."""
+    """An argument of a call: numbers, matrices, and matrices that are a part of a wider array."""
     global _HANDED
     import numpy as np
 
+    if isinstance(value, dict) and "bytes" in value:
+        numbers = np.frombuffer(base64.b64decode(value["bytes"]), value["dtype"])
+        return numbers.reshape(value["shape"]).copy()
     if isinstance(value, dict):
         _HANDED = np.zeros(value["shape"], value["dtype"])
         return _HANDED[:, : value["columns"]]

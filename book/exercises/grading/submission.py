@@ -74,8 +74,8 @@ def _code_cells(text: str) -> Iterator[str]:
 
 
 def submissions(folder: Path, single: str | None = None) -> list[Submission]:
-    """One submission for each entry of this folder: a student's own folder (with all that lies below it), or a single
-    file named after the student. single: the whole folder is this student's.
+    """One submission for each student: what this folder has under the student's name, a folder (with all that lies below
+    it), files, or both. single: the whole folder is this student's.
 
     ValueError when the folder is not there, or holds nothing that could be a submission.
     """
@@ -83,10 +83,10 @@ def submissions(folder: Path, single: str | None = None) -> list[Submission]:
         raise ValueError(
             f"{folder} is no folder; it should hold a folder or a file for each student"
         )
-    entries = {single: folder} if single else _students(folder)
-    found = []
-    for student, entry in sorted(entries.items()):
-        one = Submission(student)
+    entries = [(single, folder)] if single else _students(folder)
+    found: dict[str, Submission] = {}
+    for student, entry in sorted(entries):
+        one = found.setdefault(student, Submission(student))
         files = [entry] if entry.is_file() else sorted(entry.rglob("*"))
         if entry.is_symlink():
             one.refused.append(f"{entry.name}: a link is not followed; hand in the file itself")
@@ -95,15 +95,14 @@ def submissions(folder: Path, single: str | None = None) -> list[Submission]:
             wanted = path.suffix in KINDS and ".ipynb_checkpoints" not in path.parts
             if wanted and (path.is_file() or path.is_symlink()):
                 one.read(path)
-        found.append(one)
     if not found:
         raise ValueError(f"{folder} holds no submission: no folder, and no .ipynb, .cu or .py file")
-    return found
+    return list(found.values())
 
 
-def _students(folder: Path) -> dict[str, Path]:
-    return {
-        entry.stem if entry.is_file() else entry.name: entry
+def _students(folder: Path) -> list[tuple[str, Path]]:
+    return [
+        (entry.stem if entry.is_file() else entry.name, entry)
         for entry in folder.iterdir()
         if not entry.name.startswith(".") and (entry.is_dir() or entry.suffix in KINDS)
-    }
+    ]

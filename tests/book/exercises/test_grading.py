@@ -3,12 +3,14 @@
 import csv
 import json
 import os
+import time
 
 import pytest
 
 from book.exercises import __main__ as command
 from book.exercises import find
-from book.exercises.grading import fence, grade
+from book.exercises.catalogue import EXERCISES
+from book.exercises.grading import fence, grade, sandbox
 from book.exercises.grading.reports import written
 
 HEAD = """extern "C" __global__ void coalesce(const float* A, const float* B, float* C, int M, int N, int K) {"""
@@ -101,6 +103,28 @@ for module in list(sys.modules.values()):
         if hasattr(module, name): setattr(module, name, lambda *a, **k: [])
 check("swizzle_parameters", (9, 9, 9))""",
     "calls itself passed": 'check("swizzle_parameters", {"passed": True, "score": 1})',
+    "says half a line and sleeps": """
+import os, time
+for pipe in range(3, 20):
+    try: os.write(pipe, b"{")
+    except OSError: pass
+time.sleep(1e6)""",
+    "says a deep nest": """
+import os
+for pipe in range(3, 20):
+    try: os.write(pipe, b"[" * 60000 + b"\\n")
+    except OSError: pass""",
+    "says what has no shape": """
+import os
+for pipe in range(3, 20):
+    try: os.write(pipe, b'{"swizzle_parameters": 5, "lane_map": ["int", Infinity]}\\n')
+    except OSError: pass""",
+    "says a line without end": """
+import os
+while True:
+    for pipe in range(3, 20):
+        try: os.write(pipe, b"1" * 60000)
+        except OSError: pass""",
     "walks the frames": "import sys\nsys._getframe(2)\ncheck('swizzle_parameters', (2, 3, 3))",
     "loads foreign code": "import ctypes\nctypes.CDLL(None)\ncheck('swizzle_parameters', (2, 3, 3))",
 }
@@ -133,13 +157,16 @@ def test_right_answers_pass_and_the_last_cell_counts(tmp_path):
     assert graded(tmp_path, text, "swizzle_parameters").passed
 
 
-def test_a_function_is_asked_in_its_own_process(tmp_path):
-    for name in ("encode_map", "balance_roles", "lane_map"):
-        answer = find(name)
-        text = notebook(answer.solution, f'check("{name}", {answer.variable})')
-        assert graded(tmp_path, text, name).passed, name
-        wrong = notebook(answer.given, f'check("{name}", {answer.variable})')
-        assert not graded(tmp_path, wrong, name).passed, name
+IN_PYTHON = [one.name for one in EXERCISES if not one.is_kernel]
+
+
+@pytest.mark.parametrize("name", IN_PYTHON)
+def test_the_books_answer_in_python_passes_and_what_is_given_does_not(tmp_path, name):
+    answer = find(name)
+    text = notebook(answer.solution, f'check("{name}", {answer.variable})')
+    assert graded(tmp_path, text, name).passed
+    wrong = notebook(answer.given, f'check("{name}", {answer.variable})')
+    assert not graded(tmp_path, wrong, name).passed
 
 
 @pytest.mark.parametrize("cheat", KERNELS)
@@ -157,6 +184,32 @@ def test_no_python_talks_itself_through(tmp_path, cheat):
     source = PYTHON[cheat].replace("{answer}", str(answer))
     found = graded(tmp_path, notebook(source), "swizzle_parameters", seconds=1)
     assert not found.passed, found
+
+
+def test_a_function_that_sleeps_in_each_call_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "CLOCK", 1)
+    text = notebook(
+        "import time\ndef element(lane, half):\n    time.sleep(0.9)\n    return (0, 0)",
+        'check("lane_map", element)',
+    )
+    began = time.monotonic()
+    assert graded(tmp_path, text, "lane_map", seconds=1).headline == "stopped"
+    assert time.monotonic() - began < 60  # of 256 calls
+
+
+def test_a_kernel_that_takes_all_memory_is_stopped(tmp_path):
+    heap = "__device__ float heap[1ull << 34];\n"
+    text = notebook(f"%%kernel coalesce\n{heap}" + RIGHT.replace("0.0f;", "heap[K];"))
+    found = graded(tmp_path, text, "coalesce", seconds=4)
+    assert not found.passed and found.headline != "the checker failed", found
+
+
+def test_all_that_is_there_under_a_students_name_counts(tmp_path):
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "coalesce.cu").write_text(RIGHT)
+    (tmp_path / "ada.ipynb").write_text(notebook('check("swizzle_parameters", (2, 3, 3))'))
+    found = grade(tmp_path, ["coalesce", "swizzle_parameters"], jobs=1)
+    assert [(one.student, one.passed) for one in found] == [("ada", True), ("ada", True)]
 
 
 def test_what_a_notebook_has_stored_counts_for_nothing(tmp_path):
