@@ -66,6 +66,24 @@ class MainLoop:
 def main_loop(build: Build, entry: str | None = None) -> MainLoop:
     """The main loop of a kernel for sm_70 or newer. ValueError when no loop multiplies."""
     code = words(build, entry)
+    kind, start, end = _densest(code)
+    inner = _loop(code, start, end, kind)
+    around = [
+        (a, b) for a, b in backward(code) if (a <= start and b > end) or (a < start and b >= end)
+    ]
+    if any(low & MAIN in WAITS for low in inner.body) or not around:
+        return inner
+    first, last = min(around, key=lambda pair: pair[1] - pair[0])
+    return replace(inner, outer=_loop(code, first, last, kind))
+
+
+def main_span(build: Build, entry: str | None = None) -> tuple[int, int]:
+    """The first and the last instruction of the main loop, counted from 0."""
+    return _densest(words(build, entry))[1:]
+
+
+def _densest(code: Sequence[tuple[int, int]]) -> tuple[str, int, int]:
+    """What the loop with the most products per instruction multiplies with, and where it stands."""
     loops = backward(code)
     for kind, opcodes in PRODUCTS.items():
         counted = [
@@ -73,15 +91,7 @@ def main_loop(build: Build, entry: str | None = None) -> MainLoop:
             for a, b in loops
         ]
         if any(dense for dense, _, _ in counted):
-            _, start, end = max(counted)
-            inner = _loop(code, start, end, kind)
-            around = [
-                (a, b) for a, b in loops if (a <= start and b > end) or (a < start and b >= end)
-            ]
-            if any(low & MAIN in WAITS for low in inner.body) or not around:
-                return inner
-            first, last = min(around, key=lambda pair: pair[1] - pair[0])
-            return replace(inner, outer=_loop(code, first, last, kind))
+            return kind, *max(counted)[1:]
     raise ValueError("no loop of this kernel multiplies: neither FFMA, mma.sync nor wgmma")
 
 
