@@ -26,8 +26,7 @@ LANES, COLUMNS = 128, 512
 QUARTERS = (style.BLUE, style.SKY, style.GREEN, style.PURPLE)
 SHARED = 227 * 1024  # bytes that a block may have
 SWIZZLE_CODES = {0: 0, 128: 2, 64: 4, 32: 6}
-NS, MS = (8, 16, 32, 48, 64, 96, 128, 192, 256), (64, 128, 256)
-STARTS, OFFSETS = (0, 32, 64, 96, 2048, 16384), (16, 128, 1024, 8192, 16384)
+NS = (8, 16, 32, 48, 64, 96, 128, 192, 256)
 
 
 def tensor_reach(warp: int, columns: int, sets: int) -> dict:

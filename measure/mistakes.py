@@ -38,7 +38,6 @@ from .ncu import environment
 from .progress import aside, progress
 from .provenance import FOLDER, describe, store
 
-RUNS = ("result", *TOOLS)
 LIMIT_S = {"result": 30.0} | dict.fromkeys(TOOLS, 40.0)
 REPEATS = 3  # of each case, in the test of the result
 LARGE = (1031, 1016, 1024)  # a size that fills the GPU, in that test, too

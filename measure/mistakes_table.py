@@ -102,11 +102,6 @@ def _store(held: Mapping[str, dict]) -> None:
     store(FILE, METHOD, {"python": platform.python_version()}, rows=rows)
 
 
-def first_case(row: Seeded) -> tuple[int, ...]:
-    """The case in which the emulator caught a row; of what it did not catch, the first."""
-    return (max(0, emulated().get(row.key, {}).get("case", -1)),)
-
-
 def scores(stored: Mapping | None = None) -> list[Score]:
     """The emulator's, at first and now, of the rows that it was mended by and of those held out; then a GPU's, where one was
     recorded (or is given): of the result, of each tool, of any tool; and the emulator's of the same rows.

@@ -31,7 +31,6 @@ from pathlib import Path
 
 from book.bound_numbers import evaluate
 
-Number = int | float
 Answer = int | float | str
 FOLDER = Path(__file__).resolve().parents[1] / "answers"
 REVEALS, TESTS = "predict", "check"

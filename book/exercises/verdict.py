@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from textwrap import wrap
 
 from .explain import QUOTED
-from .finding import explained
 
 RIGHT, WRONG = "✓", "✗"
 PRINTED = 8  # lines
@@ -27,11 +26,6 @@ class Verdict:
     pictures: tuple = field(default=(), repr=False, compare=False)
     findings: tuple = field(default=(), repr=False, compare=False)
     printed: str = field(default="", repr=False, compare=False)
-
-    @property
-    def names_a_cause(self) -> bool:
-        """Whether it says what was done wrong, and not only where the output is."""
-        return bool(self.lines) and (not self.findings or explained(self.findings))
 
     def __bool__(self) -> bool:
         return self.passed

@@ -8,10 +8,12 @@ import pytest
 
 import figures
 from emulator.numbers import tcgen05
-from figures.blackwell import MS, NS, OFFSETS, STARTS, SWIZZLE_CODES
+from figures.blackwell import NS, SWIZZLE_CODES
 from kernels.rungs import find
 from tests.figures.test_widgets import models
 
+MS = (64, 128, 256)
+STARTS, OFFSETS = (0, 32, 64, 96, 2048, 16384), (16, 128, 1024, 8192, 16384)
 INSTRUCTIONS = [
     {"which": "instruction", "m": m, "n": n, "pair": pair, "types": types, "major": major}
     for m, n, pair, types, major in itertools.product(

@@ -11,6 +11,8 @@ from kernels.mistakes import Seeded, cases, source
 from measure import compute_sanitizer, mistakes
 from measure.mistakes import SAYS, limited, outcome, record, rows, run_all, run_once
 
+RUNS = ("result", *compute_sanitizer.TOOLS)
+
 RACE = """========= COMPUTE-SANITIZER
 ========= Error: Race reported between Write access at void cp_async<(int)16>(unsigned int)+0x7b0 in ptx.cuh:20
 =========     and Read access at gemm_async_copy+0x930 in 08_async_copy.cu:100 [256 hazards]
@@ -170,7 +172,7 @@ def test_a_recording_goes_on_where_it_stopped(machine):
     stored = json.loads(path.read_text())
     by_key = {f"{row['rung']}: {row['words']}": row for row in stored["rows"]}
     assert stored["machine"]["compute_sanitizer"] == "2025.3" and stored["commit"]
-    assert set(by_key[machine.rows[0].key]["runs"]) == set(mistakes.RUNS)
+    assert set(by_key[machine.rows[0].key]["runs"]) == set(RUNS)
     assert by_key[machine.rows[2].key]["not_run"] == "needs sm_100"
     assert notes == ["1 rows need another GPU than sm_90"]
     count = len(machine.ran)
@@ -179,7 +181,7 @@ def test_a_recording_goes_on_where_it_stopped(machine):
     stored["rows"][0]["digest"] = "of another source"
     path.write_text(json.dumps(stored))
     record(60.0, jobs=2)
-    assert len(machine.ran) == count + 2 + len(mistakes.RUNS)
+    assert len(machine.ran) == count + 2 + len(RUNS)
 
 
 def test_a_row_that_hangs_gets_less_time_under_the_tools(machine):
@@ -191,7 +193,7 @@ def test_a_row_that_hangs_gets_less_time_under_the_tools(machine):
 
 def test_no_time_leaves_everything_out(machine):
     _, notes = record(0.001, jobs=2)
-    assert len(notes) == 2 * len(mistakes.RUNS) + 1
+    assert len(notes) == 2 * len(RUNS) + 1
 
 
 def test_each_tool_looks_where_it_can(monkeypatch):
