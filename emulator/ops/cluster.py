@@ -285,7 +285,7 @@ def _proxy_fence(ins, bind):
         if m.sanitizer is not None and not of_global:
             m.sanitizer.proxy_fence(m.lanes_of(mask))
         if m.device is not None and not of_shared:
-            m.device.proxy_fence(mask)
+            m.device.bulk.proxy_fence(mask)
 
     return step
 

@@ -160,7 +160,7 @@ def _fence(ins, bind):
 
     def step(m, mask):
         if m.device is not None and not narrow:
-            m.device.fence(mask)
+            m.device.between.fence(mask)
         if m.sanitizer is not None:
             m.sanitizer.fence(m.lanes_of(mask), not block_only)
 

@@ -74,11 +74,12 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def install() -> Finder:
-    """From now on. RuntimeError where one of these packages is imported already, which could only be by accident."""
+    """From now on. RuntimeError where one of these packages is imported already."""
     early = sorted((STAND_INS.keys() | CHANGED.keys()) & sys.modules.keys())
     if early:
         raise RuntimeError(
-            f"{', '.join(early)} was imported before --emulate-gpu could take its place"
+            f"{', '.join(early)} was imported before --emulate-gpu could take its place. Where a project's filterwarnings "
+            "name its classes, pytest imports them first: add -o filterwarnings=default"
         )
     finder = Finder()
     sys.meta_path.insert(0, finder)

@@ -173,6 +173,14 @@ def on_the_cpu(torch) -> None:
             )
 
     Mode().__enter__()
+    entered = torch.autocast.__enter__
+
+    def enter(self):
+        if self.device == "cuda" and self._enabled:
+            Device.refuse("autocast of PyTorch's CUDA functions")
+        return entered(self)
+
+    torch.autocast.__enter__ = enter
     properties = types.SimpleNamespace(
         name="emulated GPU",
         multi_processor_count=MULTIPROCESSORS,

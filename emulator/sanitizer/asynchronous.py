@@ -44,7 +44,7 @@ class AsyncShadow(ClusterShadow):
         self.published = np.zeros_like(self.known)
         self.crossed = np.zeros((self.blocks, self.warps), np.int32)  # last fence.proxy.async
         self.proxies = any(_reads_beside(ins) for ins in chunk.code.instructions.values())
-        self.unfenced_inits: dict = {}  # (block, offset) -> (thread, instruction)
+        self.unfenced_inits: dict = {}  # (block, offset) -> (thread, instruction, whether it is known to others)
         self.flights: dict = {}  # ticket -> offset of the mbarrier
         self.reductions: set = set()  # tickets of copies that add to what is there
         self.waiters: dict = {}  # when a copy's read was over -> the thread that waited for it
@@ -97,14 +97,21 @@ class AsyncShadow(ClusterShadow):
     def mbarrier_init(self, offset, lanes, instruction):
         super().mbarrier_init(offset, lanes, instruction)
         for block in np.flatnonzero(lanes.any(axis=1)).tolist():
-            self.unfenced_inits[block, offset] = (int(lanes[block].argmax()), instruction)
+            thread = int(lanes[block].argmax())
+            self.unfenced_inits[block, offset] = (thread, instruction, self.together == 1)
 
     def init_fence(self, lanes):
         """Lanes executed fence.mbarrier_init, or a fence that includes it."""
-        for key, (thread, _) in list(self.unfenced_inits.items()):
+        for key, (thread, *_) in list(self.unfenced_inits.items()):
             if lanes[key[0], thread]:
                 del self.unfenced_inits[key]
         self.made.fence(lanes)
+
+    def cluster_arrive(self, lanes, releases):
+        super().cluster_arrive(lanes, releases)
+        for key, (thread, instruction, _) in list(self.unfenced_inits.items()):
+            if releases and lanes[key[0], thread]:
+                self.unfenced_inits[key] = (thread, instruction, True)
 
     def passed_at_once(self, offset, lanes, instruction):
         """These lanes' wait was for a phase that was over when they came."""
@@ -172,7 +179,7 @@ class AsyncShadow(ClusterShadow):
             # cuda::memcpy_async makes plain bulk copies without this fence; tensor copies have it
             # everywhere (CUDA programming guide, CUTLASS), so its lack is told for them alone
             if init is not None and "tensor" in instruction:
-                detail = "cluster" if self.together > 1 else "block"
+                detail = "released" if init[2] else "relaxed"
                 self._tell("missing-init-fence", instruction, init[1], one, t, offset, detail)
         if reduces:
             alone = ~np.isin(self.copying[lanes.index], list(self.reductions))

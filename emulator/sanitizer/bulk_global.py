@@ -139,6 +139,13 @@ class BulkGlobal:
                     verb,
                 )
 
+    def proxy_fence(self, mask) -> None:
+        """These lanes executed fence.proxy.async, of global memory too."""
+        order, chunk, first = self.shadow.order, self.shadow.chunk, self.shadow.first
+        rows = self.memory.proxied[first : first + chunk.B]
+        now = self.memory.base + order.now
+        np.copyto(rows, now, where=order.warps_of(chunk.lanes_of(mask)))
+
     def ends(self) -> None:
         """The chunk has ended: what is under way is written, by whom it was issued."""
         for ticket in list(self.under_way):

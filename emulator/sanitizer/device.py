@@ -1,19 +1,12 @@
 """Finds races on global memory: between the threads of a block, and between blocks.
 
 Two threads race that access the same bytes, at least one with a plain write, unless one access
-happens before the other. Within a block barriers order them, as on shared memory (`order`). Blocks
-run in any order; only a *release* and an *acquire* order them: a fence (`__threadfence`) and then an
-atomic, volatile or relaxed write of a flag, or a `.release` write; and an atomic, volatile or acquiring
-read of the same flag later on, or one that says `.relaxed` and then a fence. What has the scope of the block orders
-no other. What a block's other threads did counts if a barrier stands between it and the release, and they
-were fenced too. The end of the kernel orders everything.
+happens before the other. Within a block barriers order them, as on shared memory (`order`); between
+blocks releases and acquires do (`between_blocks`). The end of the kernel orders everything.
 
 The shadow keeps, for each granule of each buffer that the kernel may write (`machine.pointers`), who
 wrote it last and who read it last, in which instruction and when; and the last reader from another block.
-Time is a count of accesses over the whole launch. Two numbers stand for order between blocks:
-`published[block, warp]`, up to when this warp's accesses have been released by someone, and
-`acquired[block, warp]`, the time of the latest release that this warp knows of. They err on the quiet
-side: releases of different flags are not told apart once both happened.
+Time is a count of accesses over the whole launch.
 
 What is not reported: a plain write of the value that is there already, by whomever (`changed = true`);
 and a plain read of what the same code then updates with an atomic (the first guess of a loop around
@@ -26,13 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from emulator.sanitizer.between_blocks import BetweenBlocks
 from emulator.sanitizer.bulk_global import WHY, BulkGlobal
 from emulator.sanitizer.report import Hazard, frames_of, place_of, source_of, where
 
 KIND = "global-race"
 _STRONG = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"}
-_FLAGS = 8  # different places of one strong access that may carry order between warps
-_TO_OTHERS = {"release", "acq_rel"}
 
 
 class _Last:
@@ -111,12 +103,7 @@ class DeviceShadow:
         shape = (chunk.B, chunk.T)
         self.who = np.arange(chunk.B * chunk.T, dtype=memory.who).reshape(shape) + first * chunk.T
         self.order = chunk.sanitizer.of_blocks()
-        chunk.sanitizer.device = self
-        self.performed = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the chunk's time
-        self.acquired = np.zeros((chunk.B, chunk.T // 32), np.int32)  # in the launch's time
-        self.heard = np.zeros_like(
-            self.acquired
-        )  # the same of relaxed loads, which a fence makes acquire
+        self.between = chunk.sanitizer.device = BetweenBlocks(self)
         self.bulk = BulkGlobal(self)
         chunk.endings.append(lambda m: self.bulk.ends())
 
@@ -146,7 +133,7 @@ class DeviceShadow:
 
         now = self.note(ins, granule, who, kind, strong, new)
         if strong and self.memory.flags is not None:
-            self._synchronise(ins, granule, who, kind, now)
+            self.between.synchronise(ins, granule, who, kind, now)
 
     def note(self, ins, granule, who, kind, strong, new, beside=False, adds=False) -> int:
         """Looks at an access of granules, (n,), by threads of the launch, (n,), and remembers it. When it was.
@@ -328,9 +315,7 @@ class DeviceShadow:
         warps = other >> 5
         ordered = (other_block == block) & (times - memory.base <= known[warps])
         if memory.published is not None:
-            ordered |= (times <= self.acquired[here, warp]) & (
-                times <= memory.published[other_block, warps]
-            )
+            ordered |= self.between.known(times, here, warp, other_block, warps)
         return ordered
 
     def _ordered(self, times, others, who) -> np.ndarray:
@@ -343,9 +328,7 @@ class DeviceShadow:
             known = self.order.known[here[same], warp[same], other[same] >> 5]
             ordered[same] = times[same] - memory.base <= known
         if memory.published is not None:
-            ordered |= (times <= self.acquired[here, warp]) & (
-                times <= memory.published[other_block, other >> 5]
-            )
+            ordered |= self.between.known(times, here, warp, other_block, other >> 5)
         return ordered
 
     def _check_together(self, granule, who, new, ins) -> None:
@@ -361,85 +344,6 @@ class DeviceShadow:
                 others[second[differ]] = who[first[differ]]
                 what = np.full(int(differ.sum()), 2 * ins.index)
                 self._report(ins, granule, who, second[differ], others, what, "writes", "wrote")
-
-    # --- Order between blocks ---
-
-    def fence(self, mask) -> None:
-        """These lanes executed a fence for the GPU or wider."""
-        warps = self.order.warps_of(self.chunk.lanes_of(mask))
-        np.maximum(self.performed, self._clock(warps), out=self.performed)
-        np.maximum(self.acquired, self.heard, out=self.acquired, where=warps)
-
-    def proxy_fence(self, mask) -> None:
-        """These lanes executed fence.proxy.async, of global memory too."""
-        warps = self.order.warps_of(self.chunk.lanes_of(mask))
-        rows = self.memory.proxied[self.first : self.first + self.chunk.B]
-        np.copyto(rows, self.memory.base + self.order.now, where=warps)
-
-    def cluster_arrive(self, lanes, releases: bool) -> None:
-        """Lanes arrived at barrier.cluster: with .release it is a fence, too."""
-        memory, warps = self.memory, self.order.warps_of(lanes)
-        clock = self._clock(warps)
-        if releases:
-            np.maximum(self.performed, clock, out=self.performed)
-        else:
-            clock = np.minimum(clock, self.performed)
-        rows = slice(self.first, self.first + self.chunk.B)
-        known = np.where(clock > 0, clock + memory.base, 0)
-        np.maximum(memory.published[rows], known, out=memory.published[rows])
-
-    def cluster_wait(self, lanes) -> None:
-        """Lanes went on behind barrier.cluster: all that its blocks released before is known to them."""
-        now = np.where(self.order.warps_of(lanes), self.order.now + self.memory.base, 0)
-        np.maximum(self.acquired, now, out=self.acquired)
-
-    def _clock(self, warps) -> np.ndarray:
-        """Up to when each warp's accesses happened before what any of these warps does now."""
-        known = np.where(warps[:, :, None], self.order.known, 0).max(axis=1)
-        return np.maximum(known, np.where(warps, self.order.now, 0))
-
-    def _synchronise(self, ins, granule, who, kind, now) -> None:
-        memory, m = self.memory, self.chunk
-        warp = who // 32 - self.first * (m.T // 32)  # of the chunk
-        warps = np.zeros(m.W, bool)
-        warps[warp] = True
-        self._flags(granule, warp, kind)
-        if "cta" in ins.parts:
-            return  # in the scope of the block: other blocks learn nothing
-        earlier = memory.flags[granule]
-        if kind != "load":
-            warps = warps.reshape(m.B, -1)
-            if not _TO_OTHERS.isdisjoint(ins.parts):
-                np.maximum(self.performed, self._clock(warps), out=self.performed)
-            released = np.minimum(self._clock(warps), self.performed)
-            rows = slice(self.first, self.first + m.B)
-            known = np.where(released > 0, released + memory.base, 0)
-            np.maximum(memory.published[rows], known, out=memory.published[rows])
-            memory.flags[granule] = memory.base + now
-            if kind == "store":
-                return
-            pairs = np.unique(np.stack([granule, warp]), axis=1)[0]
-            shared = pairs[1:][
-                pairs[1:] == pairs[:-1]
-            ]  # by several warps at once, one after the other
-            earlier = np.where(np.isin(granule, shared), memory.base + now, earlier)
-        known = self.heard if "relaxed" in ins.parts else self.acquired
-        np.maximum.at(known.reshape(-1), warp, earlier)
-
-    def _flags(self, granule, warp, kind) -> None:
-        """Order between the warps of a block, through the few places that a strong access names."""
-        named = np.unique(granule)
-        if len(named) <= _FLAGS:
-            for flag in named.tolist():
-                warps = np.zeros(self.chunk.W, bool)
-                warps[warp[granule == flag]] = True
-                warps = warps.reshape(self.chunk.B, -1)
-                self.order.flag(("global", flag), warps, True, kind != "load")
-
-    def joined(self, warps) -> None:
-        """These warps, (blocks, warps) bool, met: each knows what any of them does."""
-        most = np.where(warps, self.acquired, 0).max(axis=1, keepdims=True)
-        np.maximum(self.acquired, most, out=self.acquired, where=warps)
 
     # --- Reports ---
 

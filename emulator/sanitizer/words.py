@@ -45,14 +45,14 @@ _TEXTS = {
         "map with swizzle {swizzle}: descriptor and tensor map must agree"
     ),
     "missing-init-fence": {
-        "cluster": (
+        "relaxed": (
             "{who} lets a copy count at the mbarrier {what} {here}, which was initialised {there} without a "
             "fence.mbarrier_init (or fence.proxy.async) after it: the copy may not see it"
         ),
-        "block": (
+        "released": (
             "{who} lets a copy count at the mbarrier {what} {here}, which was initialised {there} without a "
             "fence.mbarrier_init (or fence.proxy.async) after it: by the PTX ISA the copy may not see it. Many kernels "
-            "without clusters leave it out and run, Triton's among them"
+            "leave it out and run: Triton's without clusters, others whose clusters meet by release and acquire"
         ),
     },
     "exit-before-copy": {
@@ -184,7 +184,7 @@ _TEXTS = {
     ),
 }  # fmt: skip
 # What is against the letter of the PTX ISA, but done by kernels that ship.
-_NOTES = {("missing-init-fence", "block")}
+_NOTES = {("missing-init-fence", "released")}
 _CURES = {
     "tcgen05": (
         "the tcgen05 {there}",

@@ -132,6 +132,14 @@ def test_triton():
     kernels.add[(8,)](x, y, out, 1000, BLOCK=128)
     torch.testing.assert_close(out, x + y)
 
+def test_triton_autocast():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    with torch.autocast("cuda", torch.float16, enabled=False):
+        pass
+    with torch.autocast("cuda", torch.float16):
+        pass
+
 def test_triton_by_tma():
     torch, kernels = pytest.importorskip("torch"), pytest.importorskip("triton_kernels_here")
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -241,7 +249,9 @@ def test_what_cannot_run_is_skipped_with_its_reason_whatever_the_test_catches(ra
     assert what == "skipped" and reason in said and reason in ran[1]
 
 
-@pytest.mark.parametrize("name", ["numba", "triton", "triton_by_tma", "numba_race"])
+@pytest.mark.parametrize(
+    "name", ["numba", "triton", "triton_by_tma", "triton_autocast", "numba_race"]
+)
 def test_numba_and_triton_where_they_are_installed(ran, name):
     what, said = ran[0][f"test_{name}"]
     if "could not import" in said:
@@ -249,6 +259,8 @@ def test_numba_and_triton_where_they_are_installed(ran, name):
     if name == "numba_race":
         line = next(n for n, x in enumerate(TESTS.splitlines(), 1) if "x[i] = tile[63 - i]" in x)
         assert what == "failure" and f"test_it.py:{line} that" in said
+    elif name == "triton_autocast":
+        assert what == "skipped" and "autocast of PyTorch's CUDA functions" in said
     else:
         assert (what, said) == ("passed", "")
 
