@@ -245,3 +245,39 @@ def test_what_orders_is_quiet_and_what_does_not_is_named(module, entry, way):
     assert {hazard.kind for hazard in trace.hazards} == found[way]
     if entry == "looks_once":  # nobody waited, so that nothing has landed
         assert (out[:32] == (data[:32] if way == 0 else 7)).all()
+
+
+UNFENCED = (
+    SOURCE
+    + r"""
+struct __align__(64) Map { unsigned char opaque[128]; };
+// Both blocks load by a tensor map; 0: behind a fence, 1, 2: without one, the cluster meets by release and acquire or relaxed.
+CLUSTER_KERNEL loads(const __grid_constant__ Map map, int* out, int way) {
+    __shared__ __align__(128) int s[32]; __shared__ unsigned long long b; int t = threadIdx.x;
+    if (t == 0) {
+        INIT(&b, 1);
+        if (way == 0) DO("fence.mbarrier_init.release.cluster;");
+    }
+    if (way == 1) CLUSTER();
+    else DO("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;");
+    if (t == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(at(&b)) : "memory");
+        asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2}], [%3];"
+                     :: "r"(at(s)), "l"(&map), "r"(0), "r"(at(&b)) : "memory");
+    }
+    wait(&b, 0);
+    out[blockIdx.x * 32 + t] = s[t];
+    CLUSTER();
+}
+"""
+)
+
+
+def test_an_init_without_its_fence_is_noted_where_the_cluster_meets_by_release():
+    """fast.cu's clusters meet so, and run."""
+    module, data = emulator.Module(compile_ptx(UNFENCED, "90a")), np.arange(32, dtype="i4")
+    for way, notes in enumerate(([], [True], [False])):
+        out = np.zeros(64, "i4")
+        trace = module.launch("loads", 2, 32, [emulator.TensorMap(data, 32), out, np.int32(way)])
+        assert [h.note for h in trace.hazards if h.kind == "missing-init-fence"] == notes
+        assert len(trace.hazards) == len(notes) and (out == [*data, *data]).all()
