@@ -92,6 +92,16 @@ CLUSTER_KERNEL meets_relaxed(int* out, int* in, int way) {
     out[blockIdx.x * 32 + t] = s[31 - t];
     CLUSTER();
 }
+// The same through global memory.
+CLUSTER_KERNEL meets_relaxed_outside(int* out, int* in, int way) {
+    int t = threadIdx.x;
+    in[blockIdx.x * 32 + t] = 1000 + t;
+    if (way == 1) DO("fence.acq_rel.gpu;");
+    if (way == 3) DO("fence.acq_rel.cta;");
+    if (way == 0) CLUSTER();
+    else DO("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;");
+    out[blockIdx.x * 32 + t] = in[(blockIdx.x ^ 1) * 32 + t];
+}
 // The same by an mbarrier; 0: release and acquire, 1, 2: relaxed with fences, 3: the arrival relaxed, 4: the wait.
 CLUSTER_KERNEL arrives_relaxed(int* out, int* in, int way) {
     __shared__ int s[32]; __shared__ unsigned long long b; int t = threadIdx.x;
@@ -218,6 +228,7 @@ KERNELS = {
     "stores_over": (1, 32, [set(), {"missing-proxy-fence"}, {"missing-proxy-fence"}]),
     "adds_both": (2, 32, [set()]),
     "meets_relaxed": (2, 32, [set(), set(), {"read-after-write"}, {"read-after-write"}]),
+    "meets_relaxed_outside": (2, 32, [set(), set(), {"global-race"}, {"global-race"}]),
     "arrives_relaxed": (2, 32, [set(), set(), set(), {"read-after-write"}, {"read-after-write"}]),
     "flagged": (1, 64, [set(), set(), {"read-after-write"}, {"read-after-write"}]),
     "counted": (2, 32, [set(), set(), {"global-race"}, set()]),

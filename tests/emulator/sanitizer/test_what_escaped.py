@@ -310,10 +310,19 @@ def test_a_flag_is_acquired_as_well_as_released(module, way):
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
-@pytest.mark.parametrize("entry", ["pairs", "pairs_in_turn", "hand_over", "two_counts"])
-def test_a_named_barrier_is_for_those_who_belong_together(module, entry, wrong):
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("pairs", "more threads stand than it counts"),
+        ("pairs_in_turn", "where others met before"),
+        ("hand_over", "where it has arrived before"),
+        ("two_counts", "another count of threads"),
+    ],
+)
+def test_a_named_barrier_is_for_those_who_belong_together(module, entry, says, wrong):
     trace = module.launch(entry, 2, 128, [np.zeros(256, "i4"), np.int32(wrong)])
     assert kinds(trace) == ({"shared-barrier"} if wrong else set())
+    assert all(says in str(hazard) for hazard in trace.hazards)
 
 
 ONE_BLOCK = ".maxntid 256, 1, 1 .minnctapersm 1"
