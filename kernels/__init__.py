@@ -11,8 +11,8 @@ from .check import check, random_inputs
 from .cpu import strassen, threads, triple_loop
 from .errors import BuildError, UnsupportedGPU
 from .gemm import Result, gemm, plan
+from .gpus import PEAKS, gpu, peak
 from .launch import launch
-from .machine import PEAKS, gpu, peak
 from .occupancy import occupancy
 from .rung import Rung, Types
 from .rungs import RUNGS, find

@@ -10,7 +10,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .machine import gpu
+from .gpus import gpu
 from .rung import FOLDER, Rung
 from .rungs import RUNGS, find
 from .settings import configuration

@@ -230,7 +230,7 @@ def _compiled(nvrtc, text: str, name: str, headers: Mapping[str, str], options: 
 def normal_arch(arch: int | str | None = None) -> str:
     """ "80" for 80, "80" or "sm_80"; this machine's GPU, or 80 without one, for None."""
     if arch is None:
-        from .machine import gpu
+        from .gpus import gpu
 
         found = gpu()
         return str(found.arch if found else DEFAULT_ARCH)

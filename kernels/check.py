@@ -19,8 +19,8 @@ from .build import Build, check_arch, normal_arch
 from .errors import UnsupportedGPU
 from .formats import encode
 from .gemm import arch_on_emulator, gemm
+from .gpus import choose, gpu
 from .launch import loaded
-from .machine import choose, gpu
 from .rung import Rung, Types
 from .rungs import RUNGS, find
 from .settings import searched

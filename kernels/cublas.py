@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import UnsupportedGPU
-from .machine import gpu
+from .gpus import gpu
 from .rung import Types
 
 # library_types.h, cudaDataType_t

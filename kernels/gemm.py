@@ -15,8 +15,8 @@ from .blocks import FORMATS as BLOCK_FORMATS
 from .blocks import quantise, tiled
 from .build import DEFAULT_ARCH, Build, build, normal_arch
 from .errors import UnsupportedGPU
+from .gpus import MACHINES, choose
 from .launch import launch
-from .machine import MACHINES, choose
 from .rung import Rung, Types
 from .rungs import find
 from .settings import Configuration, configuration

@@ -19,7 +19,7 @@ from emulator import TensorMap
 
 from .build import Build, cache_folder, write_whole
 from .errors import UnsupportedGPU
-from .machine import choose, gpu
+from .gpus import choose, gpu
 from .tensor_map import encode
 
 # CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".

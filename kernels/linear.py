@@ -14,8 +14,8 @@ import numpy as np
 
 from .build import Build, build, normal_arch
 from .gemm import arch_on_emulator
+from .gpus import choose
 from .launch import launch, prepare_on_gpu
-from .machine import choose
 from .rungs import find
 from .settings import configuration
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from .build import cache_folder, normal_arch, write_whole
-from .machine import gpu
+from .gpus import gpu
 from .occupancy import LIMITS
 from .rung import FOLDER, FORMATS, Rung, Types
 from .rungs import find

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kernels.arguments import macro, one, size
 from kernels.errors import BuildError, UnsupportedGPU
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.rungs import RUNGS, find
 from kernels.table import table
 

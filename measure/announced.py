@@ -13,7 +13,7 @@ import numpy as np
 import kernels
 from emulator import TensorMap
 from kernels.errors import UnsupportedGPU
-from kernels.machine import gpu
+from kernels.gpus import gpu
 
 from .provenance import recording, store
 

@@ -19,7 +19,7 @@ import kernels
 from emulator import EmulatorError
 from kernels.build import Build
 from kernels.errors import BuildError
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.occupancy import occupancy
 from kernels.table import table
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
-from kernels.machine import gpu, live
+from kernels.gpus import gpu, live
 from kernels.rung import Rung, Types
 from kernels.rungs import RUNGS, find
 from kernels.settings import types_of
@@ -50,7 +50,7 @@ def bench(
 
     A size is n (for n x n x n) or (M, N, K). Every rung runs at the configuration of
     `kernels.settings` for its size, or at its row's with `defaults`; the notes below the table say
-    which. Without a GPU to measure on (`kernels.machine.live`) the rows are recorded ones, and the
+    which. Without a GPU to measure on (`kernels.gpus.live`) the rows are recorded ones, and the
     table says where and when. A rung that takes longer than `patience_s` is timed by fewer samples.
     What cannot be timed here is named on stderr or, where `left_out` is given, put into it: {rung: why}.
     """

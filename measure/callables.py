@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from kernels.errors import UnsupportedGPU
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.table import table
 
 from .timing import SAMPLES, Timing, measure

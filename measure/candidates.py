@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from kernels.build import Build, build
 from kernels.errors import BuildError
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.occupancy import LIMITS, Occupancy, occupancy
 from kernels.rung import Rung
 from kernels.rungs import find

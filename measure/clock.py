@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from kernels.build import build
+from kernels.gpus import clocks, gpu
 from kernels.launch import prepare_on_gpu
-from kernels.machine import clocks, gpu
 
 SOURCE = Path(__file__).with_name("cuda") / "clock.cu"
 BURST_MS = 20.0

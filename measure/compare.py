@@ -16,7 +16,7 @@ from pathlib import Path
 from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm, plan
-from kernels.machine import gpu, live
+from kernels.gpus import gpu, live
 from kernels.rung import Rung
 from kernels.rungs import RUNGS, find
 from kernels.settings import BOOK_ARCH, configuration

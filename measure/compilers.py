@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kernels.machine import slug
+from kernels.gpus import slug
 from kernels.rungs import find
 
 from .provenance import store

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
-from kernels.machine import gpu, live
+from kernels.gpus import gpu, live
 
 from .provenance import FOLDER
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu, slug
+from kernels.gpus import gpu, slug
 from kernels.rungs import RUNGS, find
 from kernels.settings import configuration
 

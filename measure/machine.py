@@ -23,8 +23,8 @@ import numpy as np
 
 from kernels.build import build
 from kernels.errors import UnsupportedGPU
+from kernels.gpus import clocks, gpu
 from kernels.launch import prepare_on_gpu
-from kernels.machine import clocks, gpu
 
 from .provenance import FOLDER, commit, describe, shown
 

@@ -29,7 +29,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 from kernels.errors import BuildError, UnsupportedGPU
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.mistakes import Case, Seeded, cases, made, seeded, source, unchanged
 from kernels.rungs import find
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.mistakes import HELD_OUT, Seeded, held_out, judge, seeded, unchanged
 from kernels.mistakes.names import LATER, NAMES, REPORTS
 from kernels.table import table

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kernels.build import COMPILERS
-from kernels.machine import clocks, gpu
+from kernels.gpus import clocks, gpu
 from kernels.nvrtc import compiler
 
 FOLDER = Path(__file__).resolve().parent.parent / "results"

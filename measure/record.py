@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
-from kernels.machine import clocks, gpu
+from kernels.gpus import clocks, gpu
 from kernels.rung import Rung, Types
 from kernels.rungs import RUNGS, find
 from kernels.settings import FILE, configuration, representative, types_of

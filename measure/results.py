@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kernels.machine import Peak, peak
+from kernels.gpus import Peak, peak
 
 from . import machine
 from .provenance import FOLDER, shown

@@ -13,7 +13,7 @@ from kernels import cublas
 from kernels.accuracy import accuracy
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.rung import Rung, Types
 from kernels.rungs import find
 

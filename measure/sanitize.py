@@ -17,7 +17,7 @@ from kernels.build import build
 from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.rungs import RUNGS, find
 from kernels.settings import configuration
 from kernels.table import table

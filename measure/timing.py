@@ -26,8 +26,8 @@ import numpy as np
 from kernels import cublas
 from kernels.formats import encode
 from kernels.gemm import Plan
+from kernels.gpus import gpu
 from kernels.launch import prepare_on_gpu
-from kernels.machine import gpu
 from kernels.rung import Types
 
 from .clock import hold_back

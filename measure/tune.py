@@ -22,7 +22,7 @@ from kernels.build import check_arch, normal_arch
 from kernels.check import SCALARS, check_one, edge_sizes
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.rung import Rung
 from kernels.rungs import RUNGS, find
 from kernels.settings import Setting, representative, size_class

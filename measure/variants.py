@@ -14,7 +14,7 @@ from pathlib import Path
 from kernels.build import build
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.rung import Types
 from kernels.settings import configuration
 from kernels.source import source

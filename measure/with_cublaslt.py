@@ -21,7 +21,7 @@ from kernels.accuracy import accuracy
 from kernels.cublas import COMPUTE_TYPE, CUDA_TYPE, KEEP, TRANSPOSE
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from kernels.rung import Types
 from kernels.rungs import find
 from kernels.settings import types_of

@@ -19,7 +19,7 @@ import numpy as np
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu
+from kernels.gpus import gpu
 
 from . import foreign
 from .foreign import Compiled, hash_of, tidy

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
-from kernels.machine import gpu
+from kernels.gpus import gpu
 
 from .provenance import recording, store
 from .timing import METHOD, Launch, measure

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu
+from kernels.gpus import gpu
 
 from .foreign import timed
 from .provenance import recording, store

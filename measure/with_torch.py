@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu, live
+from kernels.gpus import gpu, live
 
 from .provenance import store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches

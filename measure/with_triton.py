@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.machine import gpu, live
+from kernels.gpus import gpu, live
 from kernels.rungs import find
 
 from . import foreign

@@ -10,7 +10,7 @@ import time
 import figures
 from book.cells import memory
 from book.cells.one_setting import Outcome, run
-from kernels.machine import gpu
+from kernels.gpus import gpu
 from measure.timing import measure
 
 TIMED = (1024, 2048, 4096)

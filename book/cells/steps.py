@@ -6,7 +6,7 @@ import figures
 import kernels
 import measure
 from book.cells import columns
-from kernels.machine import PEAKS
+from kernels.gpus import PEAKS
 
 
 def rows(size: int = 4096) -> dict[str, Mapping]:
@@ -20,7 +20,7 @@ def rows(size: int = 4096) -> dict[str, Mapping]:
 
 
 def other_gpus(*names: str) -> None:
-    """Shows what data sheets promise of some GPUs (`kernels.machine.PEAKS`), and two ratios that follow from it."""
+    """Shows what data sheets promise of some GPUs (`kernels.gpus.PEAKS`), and two ratios that follow from it."""
     peaks = {peak.name: peak for peak in PEAKS}
     lines = []
     for name in names:

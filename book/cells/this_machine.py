@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from kernels.machine import gpu
+from kernels.gpus import gpu
 
 
 def said() -> str:

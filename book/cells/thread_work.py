@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import kernels
 from book.cells import columns, setting
-from kernels.machine import peak
+from kernels.gpus import peak
 from measure.machine_code import shared_loads
 from measure.results import recorded
 

@@ -8,12 +8,16 @@ from collections.abc import Mapping, Sequence
 import figures
 from figures.measurements import plain
 from kernels import RUNGS
-from kernels.machine import live
+from kernels.gpus import live
 from measure.bench import bench
 from measure.results import recorded, recordings
 
 PATIENCE_S = 1.0  # for the samples of one row, while somebody waits for the figure
-KINDS = ("float32", "tf32", "float16")  # inputs whose peak the data sheets in `machine.PEAKS` give
+KINDS = (
+    "float32",
+    "tf32",
+    "float16",
+)  # inputs whose peak the data sheets in `kernels.gpus.PEAKS` give
 
 
 def compare(

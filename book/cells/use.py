@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import figures
 from kernels import linear as fused
-from kernels.machine import peak
+from kernels.gpus import peak
 from kernels.rungs import find
 from measure import with_linear
 

@@ -17,8 +17,8 @@ import numpy as np
 import kernels
 from emulator import errors
 from kernels.build import DEFAULT_ARCH
+from kernels.gpus import choose
 from kernels.launch import prepare_on_gpu
-from kernels.machine import choose
 
 from . import lab_contract
 from .attempt import attempt, in_ample_memory, try_launch

@@ -11,8 +11,8 @@ import numpy as np
 import kernels
 from emulator import errors
 from kernels.build import DEFAULT_ARCH
+from kernels.gpus import live
 from kernels.launch import launch
-from kernels.machine import live
 from kernels.occupancy import occupancy
 
 from .counts import count

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 import kernels
-from kernels import UnsupportedGPU, gpu, machine
-from kernels.machine import peak, slug
+from kernels import UnsupportedGPU, gpu, gpus
+from kernels.gpus import peak, slug
 from measure import bench, recorded, recordings
 from measure.record import _merge, record
 from measure.row import time_rung
@@ -65,10 +65,10 @@ def test_bench_without_a_gpu_shows_recorded_rows_and_says_so(folder, capsys, tmp
 
 def test_a_gpu_is_not_timed_where_recorded_times_are_asked_for(folder, monkeypatch, capsys):
     a_gpu = SimpleNamespace(name="NVIDIA T4", slug="nvidia-t4", arch=75)
-    monkeypatch.setattr(machine, "gpu", lambda: a_gpu)
-    assert machine.live() is a_gpu
+    monkeypatch.setattr(gpus, "gpu", lambda: a_gpu)
+    assert gpus.live() is a_gpu
     monkeypatch.setenv("GEMM_TIMES", "recorded")
-    assert machine.live() is None
+    assert gpus.live() is None
     assert bench(["naive"]) == [ROW]
     assert "2026" in capsys.readouterr().out
 

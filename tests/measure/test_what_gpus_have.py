@@ -3,7 +3,7 @@
 import pytest
 
 from kernels import RUNGS
-from kernels.machine import CHIPS
+from kernels.gpus import CHIPS
 from kernels.occupancy import LIMITS
 from measure import opcodes, probes
 from measure.results import recorded

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from book.cells import timing
-from kernels.machine import Gpu
+from kernels.gpus import Gpu
 from measure.row import _affordable, _bearable
 
 T4 = Gpu("Tesla T4", 75, 40, 4 << 20, 15 << 30, 1590, 64 << 10, "12.8", "12.8")

@@ -60,7 +60,7 @@ def milliseconds(entry: str, size: list[int], threads: int) -> float:
 
 @functools.cache
 def of_rung(name: str, size: tuple[int, int, int], inputs: str | None = None) -> float:
-    from kernels.machine import peak
+    from kernels.gpus import peak
     from measure.results import recorded
 
     there = recorded()
