@@ -39,20 +39,20 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "05_more_work_per_thread": [
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], inputs="float32")',
         'why("tiled", "coarsened_1d", "coarsened_2d")',
-        "stalls.show(",
+        "limits.stalls(",
         'timing.compare(["tiled", "coarsened_1d", "coarsened_2d"], size=1024, inputs="float32")',
     ],
     "06_wide_loads": [
         'timing.compare(["coarsened_2d", "vectorized"], inputs="float32")',
         'why("coarsened_2d", "vectorized")',
-        "stalls.show(",
+        "limits.stalls(",
     ],
     "07_warp_tiles": [
         "warp_ablation.show_times()",
         'timing.compare(["coarsened_2d", "vectorized", "warp_tiled"], inputs="float32")',
         'thread_work.show_waves("warp_tiled", 1024, 2048, 4096, 8192)',
         'why("vectorized", "warp_tiled")',
-        "stalls.show(",
+        "limits.stalls(",
     ],
     "08_copies_that_do_not_wait": [
         'timing.compare(["warp_tiled", "async_copy"])',
@@ -62,7 +62,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "09_pipelines": [
         'timing.compare(["warp_tiled", "async_copy", "async_pipeline", "warp_specialized"])',
         'why("warp_tiled", "async_pipeline", "warp_specialized")',
-        "stalls.show(",
+        "limits.stalls(",
         'tuned.show("async_pipeline", "STAGES")',
     ],
     "11_tensor_cores_through_wmma": [
