@@ -22,6 +22,8 @@ from kernels.errors import BuildError
 from kernels.table import table
 
 from .merged_loads import merged_loads
+from .model.of_trace import bound
+from .model.rates import HIGHEST
 from .others_source import INCLUDE, device_source, parameter_names
 
 SECTOR = 32  # bytes
@@ -144,6 +146,16 @@ class Inspection:
         lines = f"{len(cells)} line" + "s" * (len(cells) > 1)
         return f"merged loads from shared memory: {lines}\n{table([*head, 'source'], cells)}"
 
+    def bound_text(self) -> str:
+        """The least time on a named GPU, from the counts alone: a bound, no time."""
+        parts = bound(self.trace, HIGHEST, self.merged is not None)
+        if not parts:
+            return "bound: none, since nothing is counted here of which a rate is known"
+        first, *more = (f"{part.resource} {1e3 * part.ms:.3g} µs" for part in parts)
+        also = f"; {', '.join(more)}" if more else ""
+        left = ", loads from shared memory left out" if self.merged is None else ""
+        return f"bound on an NVIDIA H200 at {HIGHEST} GHz (no time: at least this, by counts{left}): {first}{also}"
+
     @property
     def hazards(self) -> list:
         return self.trace.hazards
@@ -191,7 +203,7 @@ class Inspection:
         """All that was found, for a terminal."""
         parts = ["\n".join(self.head()), self.annotated().text]
         parts.append(_listed("bank conflicts", "wavefronts", self.conflicts))
-        parts.append(self.machine_text())
+        parts += [self.machine_text(), self.bound_text()]
         parts.append(_listed("sectors that are not used", "sectors", self.wasted))
         parts.append(
             "\n".join([f"hazards: {len(self.hazards) or 'none'}", *map(_one_line, self.hazards)])

@@ -44,6 +44,7 @@ def page(found) -> str:
     parts.append("<h2>Sectors that are not used</h2>")
     parts += _section(found.wasted, "sectors", "The accesses to global memory use what they move.")
     parts += _drawn(sector_figure(found))
+    parts += ["<h2>Bound</h2>", f"<p>{html.escape(found.bound_text())}</p>"]
     parts.append("<h2>Hazards</h2>")
     if not found.hazards:
         parts.append("<p>None were found.</p>")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from IPython.display import display
 
 import figures
+from book.cells.setting import WIDTH
 from measure.inspection import CannotInspect, inspect
 from measure.inspection_page import (
     conflict_figure,
@@ -25,6 +28,7 @@ def show(found, title: str | None = None) -> None:
         display(findings_table(found.wasted, "sectors", "Lines that use less than they move"))
     kinds = [hazard.kind for hazard in found.hazards]
     print(f"hazards: {', '.join(kinds) or 'none'}")
+    print(textwrap.fill(found.bound_text(), WIDTH))
 
 
 def worst_access(found):

@@ -17,12 +17,11 @@ from .held import apart, clock, ratios
 from .pairs import apart as different
 from .pairs import pairs
 from .prediction import predict
-from .rates import BOOK, SMS
+from .rates import BOOK, HIGHEST, SMS
 from .recorded import Timed, ladder, others, searched, variants
 from .store import counted, key, stored
 
 LINE_ELEMENTS = 32  # a count holds where rows begin alike: with K = 4097 lanes of a column fall on other banks of L1
-HIGHEST = 1.98  # GHz: what a bound is computed at where no clock was read
 BINDING, PAIRS, DIRECTION, ERROR, APART = 24, 300, 0.90, 0.12, 0.15
 NSIGHT = {
     "issue slots": "issue slots used, %",
