@@ -2,7 +2,9 @@
 
 Held apart are sizes that were in no recording while the model was made: `SIZES`, of every rung that is timed there.
 `results/model/predictions.json` says what the model gives for them, in clocks, since nobody knows beforehand at which
-clock a GPU will run; it is written once, and `check` compares it with `results/model/apart-<gpu>.json`.
+clock a GPU will run; each size is written once, by the model of its day, and `check` compares it with
+`results/model/apart-<gpu>.json`. The last three sizes wait for a GPU:
+`python -m measure record --part bench --size 2560 5120 7168 --json results/model/apart-<gpu>.json`.
 `results/model/comparisons.json` holds ratios of times that the model of its day gave for comparisons of `measure.variants`
 before any GPU had run them; `ratios` puts what was measured since beside them.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import date
 from itertools import pairwise
 
 from kernels.rungs import RUNGS, find
@@ -27,7 +30,7 @@ from .store import counted, key
 PATH = FOLDER / "model" / "predictions.json"
 COMPARISONS = FOLDER / "model" / "comparisons.json"
 EQUAL = 1.755  # GHz, of both sides of a comparison
-SIZES = (1536, 3072, 6144)
+SIZES = (1536, 3072, 6144, 2560, 5120, 7168)
 SLOW = ("cpu", "uncoalesced", "naive", "cublas")
 
 
@@ -39,11 +42,13 @@ def clock(row: Timed) -> float | None:
 
 
 def write() -> None:
-    """Writes the predictions. FileExistsError where they were written before."""
-    if PATH.exists():
+    """Writes the predictions of sizes that the file lacks. FileExistsError where it lacks none."""
+    kept = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {"rows": []}
+    lacking = [n for n in SIZES if n not in {row["size"] for row in kept["rows"]}]
+    if not lacking:
         raise FileExistsError(f"{PATH.name}: predictions are written once, before they are timed")
-    rows = []
-    for n in SIZES:
+    rows = kept["rows"]
+    for n in lacking:
         for rung in map(find, RUNGS):
             if rung.name in SLOW or not (rung.exists and rung.runs_on(90)):
                 continue
@@ -54,9 +59,13 @@ def write() -> None:
                 rows.append({
                     "rung": rung.name, "size": n, "output": rung.types(macros).output, "macros": macros,
                     "clocks": round(clocks), "shared_ms": round(said.memory_ms, 6), "launch_ms": launch(),
+                    **({"written": date.today().isoformat()} if "recorded" in kept else {}),
                 })  # fmt: skip
     method = "python -m measure model --predict, before any of these sizes was timed"
-    store(PATH, method, {"gpu": "none"}, None, rows=rows)
+    if "recorded" in kept:
+        PATH.write_text(json.dumps({**kept, "rows": rows}), encoding="utf-8")
+    else:
+        store(PATH, method, {"gpu": "none"}, None, rows=rows)
     PATH.write_text(
         PATH.read_text(encoding="utf-8").replace('{"rung"', '\n{"rung"'), encoding="utf-8"
     )
