@@ -15,14 +15,18 @@ from pathlib import Path
 from book import chapters, markdown
 
 WORDS_A_MINUTE = 200
-MINUTES_A_CELL = 0.5  # code to read, or a figure, a table or a form to look at
+MINUTES_A_CELL = 0.5  # code to read, in a cell or in the text, or a figure, a table or a form
 LONGEST_CHAPTER = 40  # minutes
 LONGEST_STRETCH = 300  # words
 OUT_OF_SIGHT = ("remove-cell", "hide-cell")
 
 WORD = re.compile(r"[^\W_][\w'’.,/%-]*")
+LISTING = r"(?ms)^`{3,}[^\n]*\n.*?^`{3,}[ \t]*$"
+FOLD = r"(?s)<details.*?</details>"
 NOT_PROSE = (
+    LISTING,
     r"(?s)<!--.*?-->",
+    r"</?[a-z][^>\n]*>",
     r"(?m)^:{3,}.*$|^:[\w-]+:.*$",  # directives' heads, ends and options
     r"\]\([^)\n]*\)",
     r"\{[\w:]+\}`[^`]*`",
@@ -40,7 +44,7 @@ class Stretch:
 
 
 def words(text: str) -> int:
-    """Words of prose: comments, citations, targets of links and names of boxes are none."""
+    """Words of prose: code, comments, citations, targets of links and names of boxes are none."""
     text = markdown.myst(text)
     for pattern in NOT_PROSE:
         text = re.sub(pattern, " ", text)
@@ -56,10 +60,11 @@ def is_seen(cell) -> bool:
 
 
 def minutes(notebook) -> float:
-    """Reading time: words at `WORDS_A_MINUTE`, and `MINUTES_A_CELL` for each cell in sight."""
-    prose = sum(words(cell.source) for cell in notebook.cells if cell.cell_type == "markdown")
+    """Reading time: words at `WORDS_A_MINUTE`, and `MINUTES_A_CELL` for each cell and each listing in sight."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     seen = sum(cell.cell_type == "code" and is_seen(cell) for cell in notebook.cells)
-    return prose / WORDS_A_MINUTE + seen * MINUTES_A_CELL
+    seen += sum(len(re.findall(LISTING, re.sub(FOLD, "", text))) for text in texts)
+    return sum(map(words, texts)) / WORDS_A_MINUTE + seen * MINUTES_A_CELL
 
 
 def rounded(time: float) -> int:

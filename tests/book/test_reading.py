@@ -25,6 +25,7 @@ def notebook(*cells):
         ("It's 53.3<!--= tflops('x') --> TFLOP/s", 3),
         ("a [warp of threads](glossary.md#warp-of-all) {cite:p}`some-paper`", 4),
         (":::{admonition} Hint\n:class: dropdown\nthree more words\n:::", 3),
+        ("Before:\n\n```cuda\nint none = 0;\n```\n\nand after.", 3),
     ],
 )
 def test_words_are_what_is_read(text, count):
@@ -36,6 +37,10 @@ def test_time_is_words_and_cells_in_sight():
     assert reading.minutes(notebook(prose)) == 2
     assert reading.minutes(notebook(prose, ())) == 2.5
     assert reading.minutes(notebook(prose, ["remove-cell"], ["remove-input"])) == 2
+    listing = "\n\n```cuda\nint none = 0;\n```\n"
+    assert reading.minutes(notebook(prose + listing)) == 2.5
+    fold = f"\n\n<details><summary></summary>{listing}\n</details>"
+    assert reading.minutes(notebook(prose + fold)) == 2
 
 
 def test_a_long_stretch_is_found_and_a_cell_or_heading_ends_it():
