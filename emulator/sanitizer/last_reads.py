@@ -54,9 +54,9 @@ class LastReads:
         column = self.column[rank, warp]
         if column.all():
             return column
-        new = column == 0
-        whose, who = rank[new], np.broadcast_to(warp, rank.shape)[new]
-        for block, one in np.unique(np.stack([whose, who]), axis=1).T.tolist():
+        fresh = np.zeros(self.column.shape, bool)
+        fresh[rank, warp] = column == 0
+        for block, one in np.argwhere(fresh).tolist():
             self.column[block, one] = self.column[block].max() + 1
         more = self.column.max() + 1 - self.times.shape[1]
         if more > 0:
