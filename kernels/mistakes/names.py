@@ -43,7 +43,7 @@ NAMES = {
 
 # Added after the first look, since their words name the cause: an error at an mbarrier ("1 more arrivals at the mbarrier ... wait
 # for a phase before"), a cluster's wait without an arrival, a wgmma's reading before a write, a count of a named barrier,
-# and two kinds of hazard that there were not then.
+# columns of tensor memory that were not allocated so, and two kinds of hazard that there were not then.
 LATER = {
     "mbarrier": ("ExecutionError",),
     "ring": ("ExecutionError",),
@@ -51,7 +51,7 @@ LATER = {
     "wgmma": ("write-after-read",),
     "barrier": ("shared-barrier",),
     "atomics": ("incoherent-read",),
-    "tcgen05": ("foreign-lanes",),
+    "tcgen05": ("foreign-lanes", "ExecutionError"),
 }
 
 # The same of a report of compute-sanitizer: the beginning of its headline, and the kinds that it names.
