@@ -95,6 +95,21 @@ def test_four_ways_are_each_a_part_of_the_book_and_take_the_time_they_say():
         assert abs(minutes / 60 - float(hours)) <= 0.5, (want, minutes / 60)
 
 
+def test_the_front_page_says_how_long_the_whole_takes():
+    intro = "\n".join(
+        cell.source for cell in chapters.read(chapters.ROOT / "book/intro.ipynb").cells
+    )
+    (said,) = re.findall(r"forty numbered chapters take about (\d+) hours", intro)
+    numbered = [
+        path
+        for path in chapters.paths()
+        if re.match(r"\d+_", path.name) and path.parent.name == "book"
+    ]
+    assert len(numbered) == 40
+    hours = sum(reading.minutes(chapters.read(path)) for path in numbered) / 60
+    assert abs(hours - int(said)) <= 0.5, hours
+
+
 def prose_of(path) -> str:
     if path.suffix == ".md":
         return path.read_text(encoding="utf-8")
