@@ -96,7 +96,7 @@ main, article { max-width: none !important; width: auto !important; padding: 0 !
 .page { break-before: page; } .part + .page { break-before: auto; }
 .was-h1 { font-size: 2.1em; margin: 0 0 0.4em; } .was-h2 { font-size: 1.6em; margin: 1.2em 0 0.4em; }
 .was-h3 { font-size: 1.25em; margin: 1em 0 0.3em; } .was-h4 { font-size: 1.1em; margin: 0.8em 0 0.3em; }
-h1, h2, h3, h4, h5, .gl-title, .gl-legend, .admonition-title { break-after: avoid; }
+h1, h2, h3, h4, h5, .gl-title, .gl-legend, .admonition-title, p:has(> strong:only-child) { break-after: avoid; }
 figure, table, .admonition, .solution, .takeaways-of, svg { break-inside: avoid; }
 div.cell_output, div.cell_input, div.highlight, pre { break-inside: avoid; }
 .gl table:not(.gl-code) :is(th, td) { white-space: normal !important; overflow-wrap: anywhere; }

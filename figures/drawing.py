@@ -31,7 +31,7 @@ _FRAME_CSS = (
     ".gl *{box-sizing:border-box}"
     ".gl-title{font-weight:650;font-size:15.5px;line-height:1.35;margin:0 0 .35em;color:var(--gl-ink)}"
     "figure.gl figcaption.gl-caption{margin:.5em 0 0;padding:0;color:var(--gl-muted)!important;font-size:13px;"
-    "font-weight:400;text-align:left;max-width:none;width:auto;display:block}"
+    "overflow-wrap:anywhere;font-weight:400;text-align:left;max-width:none;width:auto;display:block}"
     ".gl-scroll{overflow-x:auto;margin:0;-webkit-overflow-scrolling:touch}"
     ".gl svg{display:block;width:100%;height:auto;margin:0 auto;"
     f"stroke-linejoin:round;font-family:{style.SANS_CSS};--gl-mono:{style.MONO_CSS}}}"
