@@ -12,6 +12,7 @@ from IPython.display import display
 
 import kernels
 from kernels.build import cache_folder
+from kernels.errors import NoCompiler
 
 from . import lab
 from .catalogue import EXERCISES, find
@@ -29,9 +30,10 @@ ANSWER_SECONDS = 5  # of the processor, for an answer in Python
 # What the gaps of a skeleton bring with them.
 EXPECTED_WARNINGS = "was declared but never referenced", "was set but never used"
 
-# The kernels that this session has written, and those whose last version did not compile.
+# The kernels that this session has written, those whose last version did not compile, and those that nothing here can compile.
 _SOURCES: dict[str, str] = {}
 _FAILED: set[str] = set()
+_UNCOMPILED: dict[str, NoCompiler] = {}
 
 
 def kernel(line: str, cell: str) -> None:
@@ -43,6 +45,7 @@ def kernel(line: str, cell: str) -> None:
     # The cell's first line is the magic itself: with an empty line for it, lines count as the cell shows them.
     text = device_code("\n" + cell)
     _SOURCES.pop(name, None)
+    _UNCOMPILED.pop(name, None)
     _FAILED.add(name)
     try:
         if absent := missing("\n" + cell, f"{name}.cu"):
@@ -52,6 +55,10 @@ def kernel(line: str, cell: str) -> None:
         print(f"{WRONG} {name} does not compile")
         print("\n".join(explained(d, text) for d in error.diagnostics))
         return
+    except NoCompiler as error:
+        _FAILED.discard(name)
+        _UNCOMPILED[name] = error
+        raise
     _FAILED.discard(name)
     _SOURCES[name] = text
     print(f"{RIGHT} {name} compiles")
@@ -81,7 +88,7 @@ def source(name: str) -> str:
 def check(name: str, answer=None) -> None:
     """Try the kernel that `%%kernel NAME` kept, or judge this `answer`, and print the verdict.
 
-    Whatever is given, what is wrong with it is printed: nothing is raised.
+    Whatever is given, what is wrong with it is printed: nothing is raised, but for a kernel where there is no compiler.
     """
     if name == LAB:
         _check_lab()
@@ -118,7 +125,9 @@ def _in_notebook() -> bool:
 
 
 def _has_compiled(name: str) -> bool:
-    """Whether there is a kernel of this name to check; if not, says what to do."""
+    """Whether there is a kernel of this name to check; if not, says what to do. NoCompiler where nothing could compile it."""
+    if name in _UNCOMPILED:
+        raise _UNCOMPILED[name]
     if name in _FAILED:
         print(
             f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again"

@@ -215,6 +215,12 @@ def test_an_exercise_whose_answer_is_python_is_checked(tab, site):
     wrong = reader.run(index, source.replace(": 32", ": 8"))
     assert "not yet" in wrong and "s[32 * lane]: not 8" in wrong
     assert reader.run(index, source).strip() == "✓ count_wavefronts: right"
+    # Of a kernel that nothing here can compile, nobody says that it is wrong.
+    index = next(i for i, c in enumerate(cells) if c.source.startswith("check("))
+    reader.unfolded(index).get_by_role("button", name="Run").click()
+    reader.wait()
+    assert "compiler" in reader.cell(index).locator(".run-said").inner_text()
+    assert "✗" not in reader.cell(index).inner_text()
 
 
 def test_the_button_is_used_by_keyboard_and_read_aloud_in_light_dark_and_on_a_phone(open_page):

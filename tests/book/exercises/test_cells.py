@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from book.exercises import cell, check, find, judge, lab, progress
+from kernels.errors import NoCompiler
 from tests.book.exercises.test_exercises import edited
 
 
@@ -117,6 +118,24 @@ def test_a_check_after_a_failed_compile_says_so_and_the_older_kernel_is_gone(cap
     assert "expected a" in said("rasterise", text.replace("0; }", "0 }"), capsys)
     cell.check("rasterise")
     assert "does not compile; mend it" in capsys.readouterr().out
+
+
+def test_without_a_compiler_a_check_does_not_blame_the_kernel(capsys, monkeypatch):
+    """As in a page: what nothing here can compile is not said to be wrong."""
+
+    def compiles(*given):
+        raise NoCompiler("rasterise")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cell, "compile_cell", compiles)
+        with pytest.raises(NoCompiler):
+            cell.kernel("rasterise", KERNEL)
+        with pytest.raises(NoCompiler):
+            check("rasterise")
+    assert capsys.readouterr().out == ""
+    assert "✓" in said("rasterise", KERNEL, capsys)
+    check("rasterise")
+    assert capsys.readouterr().out.startswith("✗ rasterise: ")
 
 
 def test_warnings_of_the_compiler_are_shown_with_their_line(capsys):
