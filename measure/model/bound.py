@@ -23,6 +23,7 @@ UNITS = {
     "tensor cores": "operations",
     "shared memory and L1": "wavefronts",
     "TMA's writes": "wavefronts",
+    "L2 to one SM": "bytes",
     "L2 look-ups": "look-ups",
     "device memory": "bytes",
 }

@@ -215,3 +215,11 @@ def test_what_was_predicted_before_it_was_timed_is_never_predicted_anew(tmp_path
     monkeypatch.setattr(held, "predict", lambda *_: pytest.fail("predicted again"))
     held.compare()
     assert copy.read_text() == str(len(before["rows"]))
+
+
+@pytest.mark.parametrize("rung", ["naive", "mma_padded", "wgmma_split"])
+def test_each_resource_of_a_rung_is_printed_with_the_source_of_its_rate(capsys, rung):
+    show.detail(rung)
+    printed = capsys.readouterr().out
+    assert all(f"{name} " in printed for name in ("issue slots", "L2 to one SM", "device memory"))
+    assert "Nsight Compute's peak" in printed and "predicted" in printed
