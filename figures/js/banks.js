@@ -91,7 +91,7 @@ const explorer = {
       note =
         p.wave && p.wave <= m.total
           ? `Wavefront ${p.wave} of ${m.total} serves ${plural(m.served.filter((n) => n === p.wave - 1).length, "lane")}: in each bank, one word.`
-          : "One row per lane, one column per bank; the number is the wavefront that serves the lane. Step goes through them.";
+          : "One row per lane, one column per bank; the number is the wavefront that serves the lane.";
     }
     return { finding, note, picture: svg.page(752, top + 32 * row + 2, body, finding.replace(/<[^>]*>/g, ""), 620) };
   },

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +114,11 @@ def _of_kernel(one: Submission, name: str, course: int, seconds: float) -> Grade
 def _in_its_own_process(student, name, source, course, seconds) -> Grade:
     """A kernel is judged by a process that can be ended: a compiler that never returns takes nobody with it."""
     began = time.monotonic()
-    context = get_context("spawn" if os.name != "posix" else "fork")
+    # Beside threads, as in a worker of Dask, a fork may stand for ever.
+    alone = os.name == "posix" and threading.active_count() == 1
+    context = get_context("fork" if alone else "spawn")
+    # Such a worker is a daemon of multiprocessing, which may have no children; ours ends before it does.
+    current_process().daemon = False
     here, there = context.Pipe(duplex=False)
     child = context.Process(
         target=_judged, args=(there, student, name, source, course, seconds), daemon=False

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import multiprocessing
 import os
+import threading
 import time
 
 import pytest
@@ -280,3 +282,20 @@ def test_headers_of_kernels_are_let_through():
         fence.refused('#include "ptx.cuh"\n#include <cuda_fp16.h>\n// #include "/etc/passwd"\n')
         is None
     )
+
+
+def _grade_beside_a_thread(pipe, folder) -> None:
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    pipe.send([one.passed for one in grade(folder, ["coalesce"], mapped=map)])
+
+
+def test_a_worker_of_dask_grades_a_daemon_with_threads(tmp_path):
+    """What such a worker is: multiprocessing refuses it children, and a fork beside threads may stand for ever."""
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "coalesce.cu").write_text(RIGHT, encoding="utf-8")
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    worker = context.Process(target=_grade_beside_a_thread, args=(there, tmp_path), daemon=True)
+    worker.start()
+    there.close()
+    assert here.recv() == [True]  # EOFError where the worker ended without a word
