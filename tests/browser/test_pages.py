@@ -112,6 +112,13 @@ LABELS = """() => {
 # Words of a figure, such as its caption, that run out of its card.
 OUTSIDE = """() => [...document.querySelectorAll(".gl > :not(.gl-scroll)")]
   .filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 60))"""
+# Lines of a listing that begin before their own column, on the sign or the number beside them.
+BEFORE = """() => [...document.querySelectorAll(".gl-code td.c")].filter((cell) => {
+  const text = document.createRange();
+  text.selectNodeContents(cell);
+  const shown = cell.clientWidth && cell.textContent.trim();
+  return shown && text.getBoundingClientRect().left < cell.getBoundingClientRect().left - 1;
+}).map((cell) => cell.textContent.slice(0, 60))"""
 # What a reader of a desktop would have to scroll sideways.
 SIDEWAYS = """() => {
   const roots = [document, ...[...document.querySelectorAll(".gl-explorer")].map((host) => host.shadowRoot)].filter(Boolean);
@@ -259,6 +266,7 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
         assert wide <= 1, f"{kind}: the page is {wide} pixels wider than its window"
         assert kind == "dark" or tab.evaluate(LABELS) == [], kind
         assert kind != "light" or tab.evaluate(SIDEWAYS) == []
+        assert tab.evaluate(BEFORE) == [], kind
         assert kind != "phone" or tab.evaluate(OUTSIDE) == []
     assert tab.evaluate(SMALL) == [], "on a phone"
     assert found == {}, "\n".join(f"{k}: {p}" for k, all_ in found.items() for p in all_)
