@@ -154,9 +154,9 @@ def _totals(trace, rung, types, tile, K, width, tiles) -> dict[str, float]:
         elif re.match(SHARED_STORE, name):
             sums["shared stores"] += row.shared_wavefronts
         elif re.match(f"{GLOBAL_LOAD}|{GLOBAL_STORE}", name):
-            sums["global lines"] += lines(trace, row)
+            sums["global lines"] += _lines(trace, row)
             if re.match(GLOBAL_STORE, name):
-                sums["look-ups"] += lines(trace, row)
+                sums["look-ups"] += _lines(trace, row)
         elif name.startswith("bar"):
             sums["barriers"] += row.warps / (trace.block[0] * trace.block[1] / WARP)
     sums = {name: total / tiles for name, total in sums.items()}
@@ -193,7 +193,7 @@ def load_rounds(trace, ptx: str) -> float:
     return rounds / (threads / WARP) / (trace.grid[0] * trace.grid[1])
 
 
-def lines(trace, row) -> float:
+def _lines(trace, row) -> float:
     """Lines of 128 bytes that this row's requests touch: the mean of those whose addresses were kept, times all of
     them.
     """

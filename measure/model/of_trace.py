@@ -1,8 +1,10 @@
 """The bound of any kernel that the emulator has run, from its trace alone.
 
 What is counted is what the machine executes too: multiply-adds, products of the tensor cores, wavefronts of shared memory
-(ptxas's merged loads as it makes them) and lines of global memory that pass L1. Issue slots are left out, since PTX's
-instructions are not the machine's, and so is device memory, since nobody knows what L2 holds beforehand.
+(ptxas's merged loads as it makes them) and bytes that requests for global memory bring past L1. How many passes these take
+hangs on L1's banks: with rows of 4097 floats, lanes of a column fall on many, and `counts.lines` would be too much, so
+each request counts as what its different bytes fill. Issue slots are left out, since PTX's instructions are not the
+machine's, and so is device memory, since nobody knows what L2 holds beforehand.
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernels.shapes import ceil_div
 from measure.compare import ASYNC, GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE
 
-from .counts import KINDS, WAVEFRONT, lines
+from .counts import KINDS, WAVEFRONT
 from .rates import BOOK, SMS, rates
 
 # The input format of a product, as its opcode says it: that of `rates`.
@@ -53,7 +56,7 @@ def bound(trace, ghz: float, merged: bool = True) -> list[Part]:
         elif re.match(ASYNC, name):
             path += row.bytes / WAVEFRONT
         elif re.match(f"{GLOBAL_LOAD}|{GLOBAL_STORE}", name):
-            path += lines(trace, row)
+            path += _passes(trace, row)
     blocks, speed = min(SMS, int(np.prod(trace.grid))), rates(BOOK, "fma", "float32")
     found = [
         _part(name, work, speed[name], blocks, ghz)
@@ -66,6 +69,16 @@ def bound(trace, ghz: float, merged: bool = True) -> list[Part]:
     if tensor:
         found.append(Part("tensor cores", sum(p.work for p in tensor), sum(p.ms for p in tensor)))
     return sorted((part for part in found if part.work), key=lambda part: -part.ms)
+
+
+def _passes(trace, row) -> float:
+    """The fewest passes of L1's data path for this row's requests: the mean of those whose addresses were kept, times all."""
+    lanes = [access for access in trace.accesses(row) if access.active.any()]
+    fewest = [
+        ceil_div(len(np.unique(access.addresses[access.active])) * access.width, WAVEFRONT)
+        for access in lanes
+    ]
+    return float(np.mean(fewest or [0])) * row.global_requests
 
 
 def _part(resource: str, work: float, rate, blocks: int, ghz: float) -> Part:

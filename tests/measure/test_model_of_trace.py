@@ -11,7 +11,7 @@ from kernels.rungs import find
 from measure.inspection import inspect
 from measure.model.of_trace import bound
 from measure.model.rates import HIGHEST
-from measure.model.recorded import ladder
+from measure.model.recorded import ladder, variants
 
 ADD = """extern "C" __global__ void add(const float* a, float* out) {
     __shared__ float s[32 * 33];
@@ -34,6 +34,17 @@ def test_a_part_is_its_work_over_its_rate_by_the_fullest_sm(stride, wavefronts):
     assert (floats.resource, floats.work) == ("FMA pipe", 4)
     assert "bound on an NVIDIA H200" in found.text() and "no time" in found.text()
     assert "bound on an NVIDIA H200" in found.html()
+
+
+def test_rows_that_fall_on_many_banks_of_l1_are_not_bound_by_their_lines():
+    """K = 4097: recorded three times as fast as with a pass for each line (`check.LINE_ELEMENTS`)."""
+    row = next(r for r in variants() if r.rung == "uncoalesced" and r.size[2] == 4097)
+    A, B, _ = random_inputs(find(row.rung).types(row.macros), 64, 64, 257)
+    trace = gemm(row.rung, A, B, macros=row.macros, machine="emulator", arch=90).trace
+    blocks = int(np.prod(trace.grid))
+    for part in bound(trace, row.ghz or HIGHEST, merged=False):
+        whole = part.ms / 132 * blocks * (row.size[0] / 64) ** 2 * row.size[2] / 257
+        assert whole < row.least, part
 
 
 @pytest.mark.parametrize(
