@@ -11,7 +11,6 @@ import urllib.request
 
 import nbformat
 import pytest
-from playwright.sync_api import TimeoutError
 
 from book.chapters import ROOT
 
@@ -30,6 +29,16 @@ SWIZZLE = f"""\
 live.kernel("mma_swizzled", {{"WM": (32, 64)}}, shape=(64, 64, 32), free={{"the place": "(chunk ^ row / 2 % 4)"}},
             start={{"BM": 64, "BN": 64, "WM": 32, "WN": 32}})
 """
+# By JupyterLab's own command, once it and the notebook's kernel are ready: a key pressed before that is lost, or opens a dialog.
+RUN = """async () => {
+    const app = window.jupyterapp
+    await app.restored
+    let notebook
+    while (!(notebook = app.shell.currentWidget)?.sessionContext) await new Promise(later => setTimeout(later, 50))
+    await notebook.context.ready
+    await notebook.sessionContext.ready
+    await app.commands.execute("notebook:run-all-cells")
+}"""
 PATIENCE_MS = 120_000  # a kernel that starts, and imports everything, on a busy machine
 
 
@@ -57,7 +66,8 @@ def lab(folder, source):
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--ip=127.0.0.1",
          "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}",
-         "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
+         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=",
+         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"],
         env=environment, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -77,15 +87,8 @@ def running(tab, tmp_path, request):
     with lab(tmp_path, request.param) as address:
         tab.set_default_timeout(PATIENCE_MS)
         tab.goto(address)
-        tab.locator(".jp-Notebook .jp-Cell").first.wait_for()
-        tab.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(state="attached")
-        ran = tab.locator(".jp-Notebook .jp-InputPrompt").filter(has_text=re.compile(r"[*1]"))
-        for _ in range(5):  # a notebook that is still being set up loses a key
-            tab.locator(".jp-Notebook .cm-content").first.click()
-            tab.keyboard.press("Shift+Enter")
-            with contextlib.suppress(TimeoutError):
-                ran.first.wait_for(timeout=10_000)
-                break
+        tab.wait_for_function("window.jupyterapp")
+        tab.evaluate(RUN)
         tab.locator(".gl-live .gl-table").wait_for()
         yield tab
 
