@@ -48,9 +48,9 @@ def ladder_strip(
     kind = {kinds.get(name, "float32") for name in places}
     return Drawing(
         title=title or f"Where we are: {said} of {len(names)} rungs",
-        alt=f"The ladder in miniature, {len(names)} bars in reading order. Marked: {said}.{more}",
+        alt=f"The ladder in miniature, {len(names)} bars in the order of their numbers. Marked: {said}.{more}",
         caption=caption
-        or "Bars are the rungs in reading order; their heights are recorded speeds, logarithmic."
+        or "Bars are the rungs in the order of their numbers; their heights are recorded speeds, logarithmic."
         + (" A dashed line is a rung that nobody has timed here." if untimed else ""),
         legend=tuple((style.KIND[one], f"{_NAMES[one]} inputs") for one in _NAMES if one in kind),
         facts={"here": places, "of": len(names)},

@@ -2,7 +2,7 @@
 
 What is counted is what the machine executes too: multiply-adds, products of the tensor cores, wavefronts of shared memory
 (ptxas's merged loads as it makes them) and bytes that requests for global memory bring past L1. How many passes these take
-hangs on L1's banks: with rows of 4097 floats, lanes of a column fall on many, and `counts.lines` would be too much, so
+hangs on L1's banks: with rows of 4097 floats, lanes of a column fall on many, and a pass for each line would be too much, so
 each request counts as what its different bytes fill. Issue slots are left out, since PTX's instructions are not the
 machine's, and so is device memory, since nobody knows what L2 holds beforehand.
 """

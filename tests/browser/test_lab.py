@@ -33,8 +33,7 @@ live.kernel("mma_swizzled", {{"WM": (32, 64)}}, shape=(64, 64, 32), free={{"the 
 RUN = """async () => {
     const app = window.jupyterapp
     await app.restored
-    let notebook
-    while (!(notebook = app.shell.currentWidget)?.sessionContext) await new Promise(later => setTimeout(later, 50))
+    const notebook = app.shell.currentWidget
     await notebook.context.ready
     await notebook.sessionContext.ready
     await app.commands.execute("notebook:run-all-cells")
@@ -87,7 +86,7 @@ def running(tab, tmp_path, request):
     with lab(tmp_path, request.param) as address:
         tab.set_default_timeout(PATIENCE_MS)
         tab.goto(address)
-        tab.wait_for_function("window.jupyterapp")
+        tab.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext")
         tab.evaluate(RUN)
         tab.locator(".gl-live .gl-table").wait_for()
         yield tab
