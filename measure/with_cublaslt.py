@@ -189,7 +189,7 @@ def _address(array) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.data.ptr)
 
 
-def _turned(A, B, C, layout: tuple[str, str]) -> tuple:
+def turned(A, B, C, layout: tuple[str, str]) -> tuple:
     """The same memory as matrices of that layout: random numbers are random in either."""
     (M, K), N = A.shape, B.shape[1]
     return (
@@ -207,8 +207,8 @@ def best(
     for layout in product("KM", "NK"):
         problem = Problem(types, size, layout)
         for place, entry in enumerate(problem.algorithms()):
-            launches = [problem.launch(entry, *_turned(*one, layout), workspace) for one in sets]
-            looks.append((_look(launches), Algorithm(layout, place, entry), launches))
+            launches = [problem.launch(entry, *turned(*one, layout), workspace) for one in sets]
+            looks.append((look(launches), Algorithm(layout, place, entry), launches))
     looks.sort(key=lambda look: look[0])
     first = {str(number): launches for number, (_, _, launches) in enumerate(looks[:FINALISTS])}
     timings = measure(first, 7)
@@ -216,7 +216,7 @@ def best(
     return looks[int(chosen)][1], len(looks)
 
 
-def _look(launches: Sequence[Launch]) -> float:
+def look(launches: Sequence[Launch]) -> float:
     """ms of one launch, the least of three short groups."""
     import cupy
 
@@ -249,7 +249,7 @@ def _graph(launches: Sequence[Launch], ms: float) -> tuple[list[Launch], int]:
     return [lambda: graph.launch(cupy.cuda.get_current_stream())], count
 
 
-def _ours(
+def fastest_rung(
     types: Types, size: tuple[int, int, int], sets: Sequence[tuple]
 ) -> tuple[str, list[Launch], dict]:
     """The fastest rung of these types at this size, each at its own setting for it."""
@@ -260,7 +260,7 @@ def _ours(
             how = plan(rung, *size, macros) if made == types else None
             if how is None or how.padded != how.size:
                 continue
-            given = [_turned(*one, (rung.a_major, rung.b_major)) for one in sets]
+            given = [turned(*one, (rung.a_major, rung.b_major)) for one in sets]
             found[name] = (rung_launches(how, given), dict(how.macros))
     if not found:
         raise ValueError(f"no rung has {types}")
@@ -278,12 +278,12 @@ def time_one(types: Types, size: tuple[int, int, int]) -> list[dict]:
     workspace = cupy.empty(WORKSPACE, cupy.uint8)
     chosen, tried = best(types, size, sets, workspace)
     problem = Problem(types, size, chosen.layout)
-    name, ours, macros = _ours(types, size, sets)
+    name, ours, macros = fastest_rung(types, size, sets)
     competitors = {
         "ours": ours,
         "gemmEx": cublas_launches(sets, types),
         "cublasLt": [
-            problem.launch(chosen.entry, *_turned(*one, chosen.layout), workspace) for one in sets
+            problem.launch(chosen.entry, *turned(*one, chosen.layout), workspace) for one in sets
         ],
     }
     wrong = _errors(competitors, sets, types, chosen.layout, name)
@@ -331,7 +331,7 @@ def _errors(
         C.fill(np.iinfo(C.dtype).max if C.dtype.kind == "u" else np.nan)
         launches[0]()
         cupy.cuda.get_current_stream().synchronize()
-        (a_major, b_major), (a, b, _) = layouts[who], _turned(A, B, C, layouts[who])
+        (a_major, b_major), (a, b, _) = layouts[who], turned(A, B, C, layouts[who])
         a, b = a.T if a_major == "M" else a, b.T if b_major == "K" else b
         seen = accuracy(C, a, b, None, 1.0, 0.0, types)
         if not seen.of_bound <= 1:

@@ -157,9 +157,11 @@ KERNELS: Mapping[str, tuple[Callable, Sequence[Mapping[str, int]]]] = {
 
 
 def _tensor(matrix):
+    """PyTorch's view of a matrix; 16-bit integers are the bits of bfloat16 (`kernels.formats`)."""
     import torch
 
-    return torch.from_dlpack(matrix)
+    tensor = torch.from_dlpack(matrix)
+    return tensor.view(torch.bfloat16) if tensor.dtype == torch.uint16 else tensor
 
 
 def _search(

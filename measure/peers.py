@@ -1,0 +1,248 @@
+"""Others' kernels for Hopper beside the fastest rung and cuBLASLt's best, in one run: fast.cu, CUTLASS, DeepGEMM, Triton.
+
+    python -m measure peers FOLDER --compile SOURCES     # anywhere with nvcc: SOURCES has fast.cu, cutlass, DeepGEMM
+    python -m measure peers FOLDER                       # on a GPU with PyTorch and Triton
+
+Their sources are not part of this repository: SOURCES holds checkouts of pranjalssh/fast.cu, NVIDIA/cutlass and
+deepseek-ai/DeepGEMM, of which `measure/cuda/peers` makes shared libraries in FOLDER, each behind three C functions.
+`results/peers-<gpu>.json` keeps the times. bfloat16 in and out, float32 sums; each in the layout it is written for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernels.accuracy import accuracy
+from kernels.alone import compiler
+from kernels.errors import UnsupportedGPU
+from kernels.gpus import gpu
+from kernels.rung import Types
+from kernels.rungs import find
+from kernels.table import table
+
+from .progress import progress
+from .provenance import commit, describe, recording, store
+from .row import release
+from .timing import METHOD, SAMPLES, Launch, cublas_launches, matrices, measure
+from .with_cublaslt import WORKSPACE, Problem, best, fastest_rung, look, turned
+from .with_triton import KERNELS, available
+
+TYPES = Types("bfloat16", output="bfloat16")
+SIZES = (4096, 8192)
+FOLDER_OF_WRAPPERS = Path(__file__).parent / "cuda" / "peers"
+TARGET = ["-gencode", "arch=compute_90a,code=sm_90a"]
+WORDS = ["-O3", "-DNDEBUG", "-w", "-shared", "-Xcompiler", "-fPIC", "--expt-relaxed-constexpr"]
+MADE_OF = "sources.json"  # beside the libraries: of which commits they were made
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Somebody's kernel: whose checkout, the wrapper, nvcc's words with the checkout's folders to include, and what is
+    contiguous in A, B and C.
+    """
+
+    name: str
+    checkout: str
+    wrapper: str
+    words: tuple[str, ...]
+    include: tuple[str, ...]
+    layout: tuple[str, str, str] = ("K", "N", "N")
+
+
+PEERS = (
+    Peer("fast.cu", "fast.cu", "fast_cu.cu", ("-std=c++17", "--use_fast_math"), ("fast.cu",), ("K", "K", "M")),
+    Peer("CUTLASS", "cutlass", "cutlass.cu", ("-std=c++17", "-DSCHEDULE=0"),
+         ("cutlass/include", "cutlass/tools/util/include")),
+    Peer("CUTLASS ping-pong", "cutlass", "cutlass.cu", ("-std=c++17", "-DSCHEDULE=1"),
+         ("cutlass/include", "cutlass/tools/util/include")),
+    Peer("DeepGEMM", "DeepGEMM", "deep_gemm.cu", ("-std=c++20",),
+         ("DeepGEMM/deep_gemm/include", "cutlass/include"), ("K", "K", "N")),
+)  # fmt: skip
+
+
+def library(folder: Path, peer: Peer) -> Path:
+    """Where a peer's shared library is."""
+    return folder / f"{peer.name.replace(' ', '-').replace('.', '_')}.so"
+
+
+def build(folder: Path, sources: Path) -> None:
+    """Compile every peer of the checkouts in `sources` into `folder`. RuntimeError says what nvcc said, or what is missing."""
+    nvcc = compiler()
+    if not nvcc:
+        raise RuntimeError("no nvcc: it comes with CUDA, or with the package nvidia-cuda-nvcc")
+    folder.mkdir(parents=True, exist_ok=True)
+    made = {}
+    for peer in PEERS:
+        if not (sources / peer.checkout).is_dir():
+            raise RuntimeError(f"no checkout of {peer.name}: {sources / peer.checkout}")
+        includes = [f"-I{sources / place}" for place in peer.include]
+        done = subprocess.run(
+            [*nvcc, *WORDS, *TARGET, *peer.words, *includes, str(FOLDER_OF_WRAPPERS / peer.wrapper),
+             "-o", str(library(folder, peer))], capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise RuntimeError(f"{peer.name}: {done.stderr.strip()[:2000]}")
+        made[peer.name] = commit(sources / peer.checkout)
+    version = subprocess.run([*nvcc, "--version"], capture_output=True, text=True, check=True)
+    found = {"commits": made, "nvcc": version.stdout.strip().splitlines()[-1].strip()}
+    (folder / MADE_OF).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def compiled(folder: Path, peer: Peer, sets: Sequence[tuple]) -> Iterator[tuple[str, list[Launch]]]:
+    """A peer's settings, and its launches on each set of matrices (m x k, k x n, m x n). ValueError where it refuses."""
+    import cupy
+
+    loaded = ctypes.CDLL(str(library(folder, peer)))
+    loaded.peer_setting.restype, loaded.peer_plan.restype = ctypes.c_char_p, ctypes.c_void_p
+    number = 0
+    while words := loaded.peer_setting(number):
+        launches = []
+        for A, B, C in sets:
+            pointers = (ctypes.c_void_p(one.data.ptr) for one in (A, B, C))
+            extents = (*C.shape, A.shape[1])
+            plan = loaded.peer_plan(number, *pointers, *extents)
+            if plan is None:
+                raise ValueError(f"{peer.name} does not take {extents}")
+            launches.append(_launch(peer, loaded.peer_run, plan, cupy.cuda.get_current_stream))
+        yield words.decode(), launches
+        number += 1
+
+
+def _launch(peer: Peer, run: Callable, plan: int, stream: Callable) -> Launch:
+    def launch() -> None:
+        if status := run(ctypes.c_void_p(plan), ctypes.c_void_p(stream().ptr)):
+            raise RuntimeError(f"{peer.name}: error {status} of its launch")
+
+    return launch
+
+
+def triton(sets: Sequence[tuple]) -> Iterator[tuple[str, str, list[Launch]]]:
+    """Triton's kernels at every setting of `with_triton`: kernel, setting, launches."""
+    for name, (launches_of, settings) in KERNELS.items():
+        for setting in settings:
+            words = ", ".join(f"{key} {value}" for key, value in setting.items())
+            yield name, words, launches_of(sets, setting)
+
+
+def found(folder: Path, sets: Sequence[tuple]) -> dict[str, tuple[str, list[Launch], int]]:
+    """Of each competitor the setting that a quick look finds fastest, its launches, and how many settings were looked at."""
+    looks: dict[str, list] = {}
+    for peer in PEERS:
+        for words, launches in compiled(folder, peer, sets):
+            looks.setdefault(peer.name, []).append((look(launches), words, launches))
+    for name, words, launches in triton(sets):
+        try:
+            looks.setdefault(name, []).append((look(launches), words, launches))
+        except Exception as refusal:  # out of shared memory, say: its types differ by version
+            print(f"{name}, {words}: {type(refusal).__name__}")
+    chosen = {}
+    for name, tried in looks.items():
+        _, words, launches = min(tried, key=lambda one: one[0])
+        chosen[name] = (words, launches, len(tried))
+    return chosen
+
+
+def time_one(folder: Path, size: int) -> list[dict]:
+    """A row for each competitor on squares of this size, after a check of its result. RuntimeError where one is wrong."""
+    import cupy
+
+    shape = (size,) * 3
+    sets = matrices(TYPES, ((size, size),) * 3)
+    workspace = cupy.empty(WORKSPACE, cupy.uint8)
+    entry, tried = best(TYPES, shape, sets, workspace)
+    problem = Problem(TYPES, shape, entry.layout)
+    rung, ours, macros = fastest_rung(TYPES, shape, sets)
+    layouts = {peer.name: peer.layout for peer in PEERS}
+    layouts |= {
+        "cuBLASLt": (*entry.layout, "N"),
+        rung: (find(rung).a_major, find(rung).b_major, "N"),
+    }
+    chosen = found(folder, sets)
+    chosen[rung] = (", ".join(f"{k} {v}" for k, v in macros.items()), ours, 1)
+    chosen["cuBLASLt"] = (
+        f"algorithm {entry.place}",
+        [problem.launch(entry.entry, *turned(*one, entry.layout), workspace) for one in sets],
+        tried,
+    )
+    chosen["cublasGemmEx"] = ("", cublas_launches(sets, TYPES), 1)
+    wrong = {
+        name: _of_bound(launches, sets[0], layouts.get(name, ("K", "N", "N")), name)
+        for name, (_, launches, _) in chosen.items()
+    }
+    timings = measure({name: launches for name, (_, launches, _) in chosen.items()}, SAMPLES)
+    rows = [
+        {
+            "kernel": name,
+            "size": size,
+            "setting": chosen[name][0],
+            "tried": chosen[name][2],
+            "layout": "A {}-major, B {}-major, C {}-major".format(
+                *layouts.get(name, ("K", "N", "N"))
+            ),
+            "of_bound": wrong[name],
+            "us": round(1e3 * timing.median, 3),
+            "us_min": round(1e3 * min(timing.samples), 3),
+            "us_max": round(1e3 * max(timing.samples), 3),
+            "tflops": round(timing.tflops(*shape), 1),
+        }
+        for name, timing in timings.items()
+    ]
+    return sorted(rows, key=lambda row: row["us"])
+
+
+def _of_bound(
+    launches: Sequence[Launch], one: tuple, layout: tuple[str, str, str], name: str
+) -> float:
+    """Largest error over the bound of `kernels.accuracy`."""
+    import cupy
+
+    A, B, C = one
+    C.fill(0x7FC0)  # NaN
+    launches[0]()
+    cupy.cuda.get_current_stream().synchronize()
+    a, b, _ = turned(A, B, C, layout[:2])
+    a, b = a.T if layout[0] == "M" else a, b.T if layout[1] == "K" else b
+    c = C.reshape(C.shape[::-1]).T if layout[2] == "M" else C
+    seen = accuracy(c, a, b, None, 1.0, 0.0, TYPES)
+    release()
+    if not seen.of_bound <= 1:
+        raise RuntimeError(f"{name}: {seen}")
+    return round(seen.of_bound, 3)
+
+
+def record(folder: Path, sizes: Sequence[int] = SIZES) -> Path:
+    """Time all and store after each size. UnsupportedGPU where the GPU, PyTorch or Triton is missing."""
+    if gpu() is None or gpu().arch != 90 or not available():
+        raise UnsupportedGPU("this needs a Hopper GPU, and a PyTorch and a Triton that can use it")
+    import triton as triton_package
+
+    made = json.loads((folder / MADE_OF).read_text(encoding="utf-8"))
+    made["triton"] = triton_package.__version__
+    rows: list[dict] = []
+    for number, size in enumerate(sizes):
+        progress(number, len(sizes), f"peers at {size}")
+        rows += time_one(folder, size)
+        path = store(
+            f"peers-{gpu().slug}", METHOD, describe(), sources=made, types=str(TYPES), rows=rows
+        )
+        release()
+    progress(len(sizes), len(sizes))
+    show(rows)
+    return path
+
+
+def show(rows: Sequence[Mapping]) -> None:
+    """Prints the rows as a table."""
+    heads = ["kernel", "size", "us", "least", "most", "TFLOP/s", "layout", "setting"]
+    keys = ("kernel", "size", "us", "us_min", "us_max", "tflops", "layout", "setting")
+    print(table(heads, [[str(row[key]) for key in keys] for row in rows]))
+
+
+def recorded() -> dict | None:
+    """What was recorded, None where nothing was."""
+    return recording("peers")
