@@ -2,8 +2,8 @@
 
 A blog post shows kernels between paragraphs, with the host's lines below each. `read` finds the kernels in such a text
 (saved as plain text), with the `#define`s above them and the block and grid of their launches.
-`python -m measure as-printed FILE` compiles each, runs it on the emulator beside NumPy, and on a GPU times it at 4096 with
-device events; `--store` writes `results/as-printed-<gpu>.json`, numbers only.
+`python -m measure as-printed FILE` compiles each, and runs it on the emulator beside NumPy; on a GPU it checks and times each
+at 4096 instead, with device events, and `--store` writes `results/as-printed-<gpu>.json`, numbers only.
 """
 
 from __future__ import annotations
@@ -218,16 +218,17 @@ def timed(printed: Printed, size: int = SIZE) -> dict:
 
 
 def rows(text: str, given: Mapping[str, str], arch: int | str, size: int) -> Iterator[dict]:
-    """What is known of each kernel: compiled, run on the emulator, and timed where there is a GPU."""
+    """What is known of each kernel: compiled, and run on the emulator, or checked and timed where there is a GPU."""
     for printed in read(text, given):
         row = compiled(printed, arch)
         if "refused" not in row and printed.block:
             try:
-                row["emulated"] = emulated(printed, arch, size)
+                if gpu() is not None:
+                    row["timed"] = timed(printed)
+                else:
+                    row["emulated"] = emulated(printed, arch, size)
             except EmulatorError as stopped:
                 row["stopped"] = str(stopped).splitlines()[0]
-            if gpu() is not None and "stopped" not in row:
-                row["timed"] = timed(printed)
         yield row
 
 
@@ -241,7 +242,8 @@ def report(path: Path, given: Mapping[str, str], arch: int | str, size: int, kee
             lines.append([row["kernel"], row["refused"], *[""] * 6])
             continue
         ran, clock = row.get("emulated", {}), row.get("timed", {})
-        error = f"{ran['error']:.0e}" if ran else row.get("stopped", "no launch shown")
+        seen = ran or clock
+        error = f"{seen['error']:.0e}" if seen else row.get("stopped", "no launch shown")
         lines.append(
             [
                 *(row["kernel"], row["registers"], row["stack"], row["shared_bytes"]),
