@@ -1,7 +1,7 @@
 // wgmma_split: shapes that do not fill the GPU. Blocks share tiles: each computes a part of the k-steps, then adds up a
-// slice of the tile from everybody's sums, in a fixed order. Changed from wgmma_persistent: SPLIT = 2, 4, 8 blocks of
-// a cluster share a tile through their shared memory (split-K); with SPLIT = 0 all k-steps of all tiles are one list,
-// dealt out equally to the blocks that fit the GPU; sums go through a workspace (stream-K). SPLIT = 1 shares nothing.
+// slice of the tile from everybody's sums, in a fixed order. Changed from wgmma_persistent: SPLIT = 2, 4, 8 blocks of a
+// cluster share each tile (split_k.cuh); SPLIT = 0 deals out all k-steps equally to the blocks that fit the GPU
+// (stream_k.cuh); SPLIT = 1 shares nothing.
 // Tiles: block BM x BN x 64, warpgroup and wgmma 64 x BN. K and N in multiples of 8; sm_90a; one launch at a time.
 #ifndef BM
 #define BM 128
@@ -87,37 +87,20 @@ struct Shares {
 };
 // [/shares]
 
-// [workspace]
-// Where a block puts its sums of a tile that it shares, how it learns that the others have, and how it reads theirs.
-#if SPLIT > 1
-// The tile is cut into SPLIT slices of columns. A block finishes one, and sends its sums of the others to the blocks
-// that finish those. Each sender has a place of its own behind the stages, for atoms as the accumulators hold them.
-constexpr int SLICE_ATOMS = BN / 8 / SPLIT, WARP_SLICE_BYTES = SLICE_ATOMS * 512;
-constexpr int SLICE_BYTES = CONSUMER_WARPS * WARP_SLICE_BYTES;
-static_assert(SLICE_ATOMS % (PANEL_COLS<Out> / 8) == 0, "a slice is whole panels of C");
-#elif SPLIT == 0
-// A block shares at most two tiles: the one that it finishes for others, slot 0, and the one that it begins, slot 1.
-__device__ float workspace[BLOCKS * PER_SM][2][BM][BN];
-// How many blocks have put their sums there, and have read them: one count per tile, at the first block that shares it.
-__device__ unsigned arrivals[BLOCKS * PER_SM];
-constexpr int IN_FLIGHT = 16;  // sums of others that a thread reads at once
-
-__device__ __forceinline__ unsigned load_acquire(const unsigned* counter) {  // PTX ISA 9.7.9.8: ld.acquire
-    unsigned value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
-    return value;
-}
-#endif
-// [/workspace]
-
 // [rows]
-// C = alpha * acc + beta * C for one panel, through shared memory at `panel`, of which the warp takes four rows of 128
-// bytes at a time. The other panel is next, so that nobody waits for those who still read this one.
+struct Output {  // C = alpha * sums + beta * C
+    Out* C;
+    int M, N;
+    float alpha, beta;
+};
+
+// One panel of the output, through shared memory at `panel`, of which the warp takes four rows of 128 bytes at a time.
+// The other panel is next, so that nobody waits for those who still read this one.
 template <int ATOMS>
-__device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[ATOMS][4], int number, Out* C, int M,
-                                           int N, int row, int col, float alpha, float beta) {
+__device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[ATOMS][4], int number, const Output& out,
+                                           int row, int col) {
     unsigned words[PANEL_WORDS];
-    finish_panel(words, acc, number, C, M, N, row, col, alpha, beta);
+    finish_panel(words, acc, number, out.C, out.M, out.N, row, col, out.alpha, out.beta);
     lay_panel(Out(), panel, words);
     __syncwarp();
     const int chunk = threadIdx.x % 8, c = col + number * PANEL_COLS<Out> + chunk * (16 / sizeof(Out));
@@ -129,16 +112,47 @@ __device__ __forceinline__ void store_rows(unsigned panel, const float (&acc)[AT
                      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                      : "r"(panel + r * 128 + (chunk ^ r % 8) * 16)
                      : "memory");
-        if (row + r < M && c < N) *reinterpret_cast<uint4*>(C + size_t(row + r) * N + c) = v;
+        if (row + r < out.M && c < out.N) *reinterpret_cast<uint4*>(out.C + size_t(row + r) * out.N + c) = v;
     }
 }
 // [/rows]
 
-extern "C" __global__ void
+// [share]
+// What a thread knows of its block's share, and what is done at four points where tiles are shared; else nothing is.
+struct Place {
+    int warp, lane, rank;
+    unsigned barrier, behind;  // unused so far: a barrier, and the shared memory behind the stages
+    template <typename... What>
+    __device__ void prepare(const What&...) const {}  // before the blocks of a cluster meet
+    template <typename... What>
+    __device__ void pass_on(const What&...) const {}  // the sums of a part of a tile, to those who share it
+    template <typename... What>
+    __device__ void complete(const What&...) const {}  // what this block finishes of that tile
+    template <typename... What>
+    __device__ void finish(const What&...) const {}  // after all its k-steps
+};
+
+// Share: which k-steps the block computes, counted through all tiles, and what it does at those points.
 #if SPLIT > 1
-__cluster_dims__(SPLIT, 1, 1)
-#elif CLUSTER_M > 1
-__cluster_dims__(CLUSTER_M, 1, 1)
+#include "split_k.cuh"
+#elif SPLIT == 0
+#include "stream_k.cuh"
+#else
+struct Share : Place {  // whole tiles
+    int begin, end;
+    __device__ __forceinline__ Share(const Place& place, int tile_rows, int N, int k_steps) : Place(place) {
+        const int taker = blockIdx.x / CLUSTER_M;
+        const Shares shares{tile_rows * ((N + BN - 1) / BN), static_cast<int>(gridDim.x) / CLUSTER_M};
+        begin = shares.begin(taker) * k_steps;
+        end = shares.begin(taker + 1) * k_steps;
+    }
+};
+#endif
+// [/share]
+
+extern "C" __global__ void
+#if SPLIT > 1 || CLUSTER_M > 1
+__cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
 #endif
     __launch_bounds__(THREADS, PER_SM)
         gemm_wgmma_split(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
@@ -154,18 +168,10 @@ __cluster_dims__(CLUSTER_M, 1, 1)
     const int k_steps = (K + BK - 1) / BK;
     auto row_of = [&](int tile) { return (tile % tile_rows * CLUSTER_M + rank) * BM; };
     auto col_of = [&](int tile) { return tile / tile_rows * BN; };
-#if SPLIT > 1
-    const int tile_at = blockIdx.x / SPLIT * k_steps, me = blockIdx.x % SPLIT;
-    const int begin = tile_at + k_steps * me / SPLIT, end = tile_at + k_steps * (me + 1) / SPLIT;
-    const unsigned sums_landed = empty0 + 8 * STAGES, slices = stage0 + STAGES * STAGE_BYTES;
-#else
-    constexpr bool WHOLE = SPLIT == 1;
-    const int taker = blockIdx.x / CLUSTER_M;
-    const Shares shares{tile_rows * ((N + BN - 1) / BN) * (WHOLE ? 1 : k_steps),
-                        static_cast<int>(gridDim.x) / CLUSTER_M};
-    const int begin = shares.begin(taker) * (WHOLE ? k_steps : 1);
-    const int end = shares.begin(taker + 1) * (WHOLE ? k_steps : 1);
-#endif
+    const Output output{C, M, N, alpha, beta};
+    const unsigned behind = stage0 + STAGES * STAGE_BYTES;  // of the stages: shared memory for sums and for C
+    const Share share({warp, lane, rank, empty0 + 8 * STAGES, behind}, tile_rows, N, k_steps);
+    const int begin = share.begin, end = share.end;
 
     int stage = 0;
     unsigned phase = 0;
@@ -243,15 +249,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
     }
     // [/zeros]
 
-#if SPLIT > 1
-    if (threadIdx.x == 0) {
-        const int warps = min(CONSUMER_WARPS, (M - row_of(blockIdx.x / SPLIT) + 15) / 16);  // with rows inside C
-        barrier_init(sums_landed, 1);
-        barrier_expect(sums_landed, (SPLIT - 1) * warps * WARP_SLICE_BYTES);
-        barrier_init_fence();
-    }
-    __syncwarp();
-#endif
+    share.prepare(row_of, M);
     named_barrier(2, THREADS);
     // With SPLIT the loading warps take no part: a warp that has ended counts as arrived.
     if (SPLIT > 1 || CLUSTER_M > 1) cluster_arrive();
@@ -261,7 +259,7 @@ __cluster_dims__(CLUSTER_M, 1, 1)
         if (CLUSTER_M == 1 && lane == 0) barrier_arrive(empty0 + 8 * stage);
         if (CLUSTER_M > 1 && lane < CLUSTER_M) barrier_arrive_at(empty0 + 8 * stage, lane);
     };
-    const unsigned staging = stage0 + STAGES * STAGE_BYTES + warp * BUFFERS * PANEL_OUT_BYTES;
+    const unsigned staging = behind + warp * BUFFERS * PANEL_OUT_BYTES;
     int step = begin, turn = 0;
     do {  // once per tile
         const int tile = step / k_steps, row = row_of(tile), col = col_of(tile);
@@ -293,118 +291,17 @@ __cluster_dims__(CLUSTER_M, 1, 1)
         if (SPLIT <= 1 && from == tile_begin && to == tile_end) {
 #pragma unroll
             for (int panel = 0; panel < BN / PANEL_COLS<Out>; ++panel)
-                store_rows(staging + turn++ % BUFFERS * PANEL_OUT_BYTES, acc, panel, C, M, N, row + warp * 16, col,
-                           alpha, beta);
+                store_rows(staging + turn++ % BUFFERS * PANEL_OUT_BYTES, acc, panel, output, row + warp * 16, col);
             continue;
         }
         // [/store]
 
-#if SPLIT > 1
-        // [send]
-        cluster_wait();  // all blocks of the cluster have started, and made their barriers
-        const bool inside = row + warp * 16 < M;
-        const unsigned warp_slice = slices + warp * WARP_SLICE_BYTES + lane * 16;
-#pragma unroll
-        for (int slice = 0; slice < SPLIT; ++slice)
-#pragma unroll
-            for (int n = 0; n < SLICE_ATOMS; ++n)
-                if (inside && slice != me)
-                    store4_async(warp_slice + (me - (me > slice)) * SLICE_BYTES + n * 512, acc[slice * SLICE_ATOMS + n],
-                                 sums_landed, slice);
-        // [/send]
-
-        // [receive]
-        barrier_wait(sums_landed, 0);
-        if (!inside) break;
-        float sums[SLICE_ATOMS][4] = {};
-#pragma unroll
-        for (int peer = 0; peer < SPLIT; ++peer)
-            if (peer == me) {
-#pragma unroll
-                for (int n = 0; n < SLICE_ATOMS; ++n)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) sums[n][i] += acc[peer * SLICE_ATOMS + n][i];
-            } else {
-#pragma unroll
-                for (int n = 0; n < SLICE_ATOMS; ++n) {
-                    const float4 v = load4_shared(warp_slice + (peer - (peer > me)) * SLICE_BYTES + n * 512);
-                    sums[n][0] += v.x, sums[n][1] += v.y, sums[n][2] += v.z, sums[n][3] += v.w;
-                }
-            }
-        __syncwarp();  // the warp's first slice has been read, and is where C goes through
-#pragma unroll
-        for (int panel = 0; panel < SLICE_ATOMS * 8 / PANEL_COLS<Out>; ++panel)
-            store_rows(slices + warp * WARP_SLICE_BYTES + turn++ % BUFFERS * PANEL_OUT_BYTES, sums, panel, C, M, N,
-                       row + warp * 16, col + me * SLICE_ATOMS * 8, alpha, beta);
-        // [/receive]
-#elif SPLIT == 0
-        // [put]
-        float* sums = workspace[blockIdx.x][from == tile_begin][0];
-#pragma unroll
-        for (int n = 0; n < BN / 8; ++n)
-#pragma unroll
-            for (int lower = 0; lower < 2; ++lower) {
-                const int r = warp * 16 + lane / 4 + 8 * lower, c = 8 * n + lane % 4 * 2;
-                const float2 two = make_float2(acc[n][2 * lower], acc[n][2 * lower + 1]);
-                if (row + r < M) *reinterpret_cast<float2*>(sums + r * BN + c) = two;
-            }
-        named_barrier(1, CONSUMERS);
-        if (threadIdx.x == 0) {
-            __threadfence();
-            atomicAdd(&arrivals[shares.owner(tile_begin) * CLUSTER_M + rank], 1);
-        }
-        // [/put]
-#endif
+        share.pass_on(acc, output, row, tile_begin, from);
+        if (SPLIT > 1 && row + warp * 16 >= M) break;  // a warp without rows in C
+        share.complete(acc, output, row, col, turn);
     } while (step < end);
 
-#if SPLIT == 0
-    // [reduce]
-    const int last_tile = max(begin, end - 1) / k_steps;
-    for (int tile = begin / k_steps; tile <= last_tile; tile = max(tile + 1, last_tile)) {
-        const int first = shares.owner(tile * k_steps);
-        const int peers = shares.owner((tile + 1) * k_steps - 1) - first + 1, me = taker - first;
-        if (peers == 1) continue;
-        unsigned* const arrived = &arrivals[first * CLUSTER_M + rank];
-        if (threadIdx.x == 0)
-            while (load_acquire(arrived) < peers) continue;
-        __syncwarp();
-        named_barrier(1, CONSUMERS);
-        // A thread adds up four neighbours of a row over every second block, its partner over the others. The
-        // slice is a share of the rows inside of C.
-        const int row = row_of(tile), col = col_of(tile);
-        const int fours = max(min(BM, M - row), 0) * (BN / 4), half = lane / 16;
-        for (int at = fours * me / peers; at < fours * (me + 1) / peers; at += CONSUMERS / 2) {
-            const int i = at + warp * 16 + lane % 16, r = i / (BN / 4), c = i % (BN / 4) * 4;
-            const bool here = i < fours * (me + 1) / peers;
-            float4 sum = make_float4(0, 0, 0, 0);
-            if (here) {
-#pragma unroll IN_FLIGHT
-                for (int peer = half; peer < peers; peer += 2) {
-                    const float4 v = __ldcg(reinterpret_cast<const float4*>(
-                        &workspace[(first + peer) * CLUSTER_M + rank][peer == 0][r][c]));
-                    sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
-                }
-            }
-            sum.x += __shfl_xor_sync(~0u, sum.x, 16), sum.y += __shfl_xor_sync(~0u, sum.y, 16);
-            sum.z += __shfl_xor_sync(~0u, sum.z, 16), sum.w += __shfl_xor_sync(~0u, sum.w, 16);
-            if (!here || half == 1) continue;
-            if (col + c >= N) continue;
-            sum = make_float4(alpha * sum.x, alpha * sum.y, alpha * sum.z, alpha * sum.w);
-            Out* target = C + size_t(row + r) * N + col + c;
-            if (beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
-                const float4 old = load4(target);
-                sum =
-                    make_float4(sum.x + beta * old.x, sum.y + beta * old.y, sum.z + beta * old.z, sum.w + beta * old.w);
-            }
-            store4(target, sum);
-        }
-
-        __syncwarp();
-        named_barrier(1, CONSUMERS);  // the last block to have read sets the count back to 0
-        if (threadIdx.x == 0 && atomicAdd(arrived, 1) == 2 * peers - 1) atomicExch(arrived, 0);
-    }
-    // [/reduce]
-#endif
+    share.finish(row_of, col_of, k_steps, output);
     if (CLUSTER_M > 1) {  // a block must not end while others arrive at its barriers
         __syncwarp();
         cluster_sync();

@@ -7,6 +7,7 @@ import itertools
 import re
 import textwrap
 
+from .build import local_headers
 from .rung import Rung
 from .rungs import find
 
@@ -20,7 +21,7 @@ KEPT = "\N{NO-BREAK SPACE}"
 
 def source(rung: str | Rung, part: str | None = None) -> str:
     """The CUDA source of a rung without its marks, or the part between `// [part]` and `//
-    [/part]`, as a page shows it: see `listing`.
+    [/part]`, there or in a header that it includes, as a page shows it: see `listing`.
 
     A part marked several times is joined in file order. ValueError lists the parts there are.
     """
@@ -33,6 +34,8 @@ def source(rung: str | Rung, part: str | None = None) -> str:
     if part is None:
         return unmarked(text)
     found = parts(text)
+    for header in local_headers(text).values():
+        found |= parts(header) | found  # what is there already stays
     if part not in found:
         raise ValueError(f"{rung.file} has no part {part!r}; it has {', '.join(found) or 'none'}")
     return listing(found[part])

@@ -124,9 +124,9 @@ def unchanged() -> tuple[Seeded, ...]:
     return tuple(found.values())
 
 
-def source(row: Seeded) -> str:
-    """The changed source, the rung's own headers in place of their `#include`."""
-    path, seen = find(row.rung).path, set()
+def whole(rung: str) -> str:
+    """The source of a rung, its own headers in place of their `#include`."""
+    path, seen = find(rung).path, set()
 
     def header(found: re.Match) -> str:
         if found[1] in seen:
@@ -134,7 +134,12 @@ def source(row: Seeded) -> str:
         seen.add(found[1])
         return INCLUDE.sub(header, (path.parent / found[1]).read_text(encoding="utf-8"))
 
-    text = INCLUDE.sub(header, path.read_text(encoding="utf-8")).replace("#pragma once\n", "")
+    return INCLUDE.sub(header, path.read_text(encoding="utf-8")).replace("#pragma once\n", "")
+
+
+def source(row: Seeded) -> str:
+    """The changed source, as a whole."""
+    text = whole(row.rung)
     for right, wrong in row.changes:
         if right not in text:
             raise ValueError(f"{row.key}: {row.rung} no longer has {right!r}")

@@ -16,6 +16,7 @@ from kernels.check import (
     persistent_case,
 )
 from kernels.gemm import arch_on_emulator
+from kernels.mistakes import whole
 from kernels.settings import searched
 
 # Rungs that copy by TMA run where the emulator knows tensor maps.
@@ -91,7 +92,7 @@ def test_what_a_row_names_for_this_is_right(name, macros):
 def test_a_count_that_is_not_set_back_is_a_hazard():
     """The blocks of stream-K share tiles, and count who has come."""
     macros, sizes = persistent_case("wgmma_split", {"SPLIT": 0}, 90)
-    text = find("wgmma_split").path.read_text(encoding="utf-8")
+    text = whole("wgmma_split")
     changed = text.replace("atomicExch(arrived, 0)", "return")
     for source, kinds in ((text, []), (changed, ["not-set-back"])):
         built = build(source, macros, "90a", name="26_wgmma_split.cu")

@@ -9,6 +9,7 @@ import pytest
 import emulator
 from kernels import RUNGS, build, find
 from kernels.check import SCALARS, broken_promises, check_one, edge_sizes, persistent_case
+from kernels.mistakes import whole
 
 # Lanes laid out row by row, as one would at first: right, but more turns at the banks.
 PLAIN_LANES = (
@@ -147,7 +148,7 @@ def arch_of(name):
 def planted(name, changes):
     """The rung built with these changes, at its row's configuration for its architecture."""
     rung, arch = find(name), arch_of(name)
-    text = rung.path.read_text(encoding="utf-8")
+    text = whole(name)
     for right, wrong in changes:
         assert right in text, f"{rung.file} no longer has {right!r}"
         text = text.replace(right, wrong)
