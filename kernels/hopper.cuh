@@ -153,13 +153,29 @@ __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
+// Types of operands that C++ has no name for.
+struct e4m3 {  // an 8-bit float of 4 bits of exponent and 3 of mantissa, as wgmma reads it
+    unsigned char bits;
+};
+struct tf32 {  // a float whose 13 low bits wgmma ignores
+    float value;
+};
+
+template <typename A, typename B>
+constexpr bool IS_SAME = false;
+template <typename A>
+constexpr bool IS_SAME<A, A> = true;
+template <typename T>
+constexpr bool IS_BF16 = IS_SAME<T, bf16>;
+
 // clang-format off
-#define ATOMS_1(d, i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
-#define ATOMS_4(d, i) ATOMS_1(d, i), ATOMS_1(d, i + 1), ATOMS_1(d, i + 2), ATOMS_1(d, i + 3)
-#define ATOMS_8(d, i) ATOMS_4(d, i), ATOMS_4(d, i + 4)
-#define ATOMS_16(d, i) ATOMS_8(d, i), ATOMS_8(d, i + 8)
-#define ATOMS_24(d, i) ATOMS_16(d, i), ATOMS_8(d, i + 16)
-#define ATOMS_32(d, i) ATOMS_16(d, i), ATOMS_16(d, i + 16)
+// The registers of atoms of d from d[i] on, of constraint R ("+f" or "+r"), and their numbers as operands.
+#define ATOMS_1(R, i) R(d[i][0]), R(d[i][1]), R(d[i][2]), R(d[i][3])
+#define ATOMS_4(R, i) ATOMS_1(R, i), ATOMS_1(R, i + 1), ATOMS_1(R, i + 2), ATOMS_1(R, i + 3)
+#define ATOMS_8(R, i) ATOMS_4(R, i), ATOMS_4(R, i + 4)
+#define ATOMS_16(R, i) ATOMS_8(R, i), ATOMS_8(R, i + 8)
+#define ATOMS_24(R, i) ATOMS_16(R, i), ATOMS_8(R, i + 16)
+#define ATOMS_32(R, i) ATOMS_16(R, i), ATOMS_16(R, i + 16)
 #define NUMBERS_8 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15," \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -176,41 +192,53 @@ __device__ __forceinline__ void wgmma_wait() {
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111," \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// One wgmma of SHAPE and TYPES ("f32.f16.f16"). D has COUNT atoms of four registers; A, B and P (whether to add D) are
-// the operand numbers that follow those registers, MODIFIERS the rest of the instruction, its operands the rest of
-// this.
-#define WGMMA(SHAPE, TYPES, COUNT, A, B, P, MODIFIERS, ...)                                                            \
-    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " P ", 0;\n"                                                    \
-                 "wgmma.mma_async.sync.aligned." SHAPE "." TYPES " {" NUMBERS_##COUNT "}, " A ", " B ", add, "         \
-                 MODIFIERS ";\n}\n"                                                                                    \
-                 : ATOMS_##COUNT(d, 0)                                                                                 \
-                 : "l"(a), "l"(b), "r"(static_cast<int>(add)), __VA_ARGS__)
-#define WGMMA_K16(SHAPE, TYPES, COUNT, A, B, P, TA, TB) \
-    WGMMA(SHAPE, TYPES, COUNT, A, B, P, "1, 1, " TA ", " TB, "n"(A_M_MAJOR), "n"(B_N_MAJOR))
-#define WGMMA_K16_OF_EVERY_WIDTH(TYPES)                                                                         \
-    if constexpr (N == 64) WGMMA_K16("m64n64k16", TYPES, 8, "%32", "%33", "%34", "%35", "%36");                 \
-    if constexpr (N == 128) WGMMA_K16("m64n128k16", TYPES, 16, "%64", "%65", "%66", "%67", "%68");              \
-    if constexpr (N == 192) WGMMA_K16("m64n192k16", TYPES, 24, "%96", "%97", "%98", "%99", "%100");             \
-    if constexpr (N == 256) WGMMA_K16("m64n256k16", TYPES, 32, "%128", "%129", "%130", "%131", "%132")
+// One wgmma of SHAPE and TYPES, whose d has COUNT atoms. Behind their registers come operands of the numbers A to TB: a
+// and b, whether to add d, whether a and b are not K-major. LAST(TA, TB) is how the instruction ends.
+#define WGMMA(SHAPE, TYPES, R, LAST, COUNT, A, B, ADD, TA, TB)                                                         \
+    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADD ", 0;\n"                                                  \
+                 "wgmma.mma_async.sync.aligned." SHAPE "." TYPES " {" NUMBERS_##COUNT "}, " A ", " B ", add"           \
+                 LAST(TA, TB) ";\n}\n"                                                                                 \
+                 : ATOMS_##COUNT(R, 0)                                                                                 \
+                 : "l"(a), "l"(b), "r"(static_cast<int>(add)), "n"(A_M_MAJOR), "n"(B_N_MAJOR))
+#define WGMMA_OF_EVERY_WIDTH(K, TYPES, R, LAST)                                                                        \
+    if constexpr (N == 64) WGMMA("m64n64" K, TYPES, R, LAST, 8, "%32", "%33", "%34", "%35", "%36");                    \
+    if constexpr (N == 128) WGMMA("m64n128" K, TYPES, R, LAST, 16, "%64", "%65", "%66", "%67", "%68");                 \
+    if constexpr (N == 192) WGMMA("m64n192" K, TYPES, R, LAST, 24, "%96", "%97", "%98", "%99", "%100");                \
+    if constexpr (N == 256) WGMMA("m64n256" K, TYPES, R, LAST, 32, "%128", "%129", "%130", "%131", "%132")
+// 1, 1: a and b are not negated, as floats may be. Those of 16 bits need not be K-major, either.
+#define SIGNS_AND_MAJORS(TA, TB) ", 1, 1, " TA ", " TB
+#define SIGNS(TA, TB) ", 1, 1"
+#define NOTHING(TA, TB)
 // clang-format on
 
-template <typename T>
-constexpr bool IS_BF16 = false;
-template <>
-constexpr bool IS_BF16<bf16> = true;
-
-// D (64 x N, fp32) = A (64 x 16) * B (16 x N), plus D if `add`; A and B of In (half or bf16), by descriptor. In thread
-// t of the warpgroup d[j] is what mma.sync m16n8 has for rows 16 * (t / 32) on and columns 8j on, in lane t % 32. A is
-// K-major unless A_M_MAJOR, B is K-major unless B_N_MAJOR. 9.7.15.5.2: wgmma.mma_async.
-template <typename In, int A_M_MAJOR, int B_N_MAJOR, int ATOMS>
-__device__ __forceinline__ void wgmma_k16(float (&d)[ATOMS][4], unsigned long long a, unsigned long long b, bool add) {
+// D (64 x N) = A (64 rows, 32 bytes of k) * B (N columns, 32 bytes of k), plus D if `add`; A and B of In, described by
+// a and b. D is int32 for signed char, else fp32. In thread t of the warpgroup d[j] is what mma.sync m16n8 has for rows
+// 16 * (t / 32) on and columns 8j on, in lane t % 32. A is K-major unless A_M_MAJOR, B is K-major unless B_N_MAJOR; only
+// half and bf16 have the choice. 9.7.15.5.2: wgmma.mma_async.
+template <typename In, int A_M_MAJOR = 0, int B_N_MAJOR = 0, typename Sum, int ATOMS>
+__device__ __forceinline__ void wgmma_32_bytes(Sum (&d)[ATOMS][4], unsigned long long a, unsigned long long b,
+                                               bool add) {
     constexpr int N = 8 * ATOMS;
     static_assert(N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out above");
-    if constexpr (IS_BF16<In>) {
-        WGMMA_K16_OF_EVERY_WIDTH("f32.bf16.bf16");
+    static_assert(sizeof(In) == 2 || A_M_MAJOR + B_N_MAJOR == 0, "operands of other than 16 bits are K-major");
+    if constexpr (IS_SAME<In, half>) {
+        WGMMA_OF_EVERY_WIDTH("k16", "f32.f16.f16", "+f", SIGNS_AND_MAJORS);
+    } else if constexpr (IS_SAME<In, bf16>) {
+        WGMMA_OF_EVERY_WIDTH("k16", "f32.bf16.bf16", "+f", SIGNS_AND_MAJORS);
+    } else if constexpr (IS_SAME<In, e4m3>) {
+        WGMMA_OF_EVERY_WIDTH("k32", "f32.e4m3.e4m3", "+f", SIGNS);
+    } else if constexpr (IS_SAME<In, tf32>) {
+        WGMMA_OF_EVERY_WIDTH("k8", "f32.tf32.tf32", "+f", SIGNS);
     } else {
-        WGMMA_K16_OF_EVERY_WIDTH("f32.f16.f16");
+        static_assert(IS_SAME<In, signed char>, "no such operands");
+        WGMMA_OF_EVERY_WIDTH("k32", "s32.s8.s8", "+r", NOTHING);
     }
+}
+
+// The same of half or bf16, of which 32 bytes are 16.
+template <typename In, int A_M_MAJOR, int B_N_MAJOR, int ATOMS>
+__device__ __forceinline__ void wgmma_k16(float (&d)[ATOMS][4], unsigned long long a, unsigned long long b, bool add) {
+    wgmma_32_bytes<In, A_M_MAJOR, B_N_MAJOR>(d, a, b, add);
 }
 
 // ---- Registers: a warpgroup hands registers back, or takes some that others handed back. All its warps call.
@@ -261,60 +289,6 @@ __device__ __forceinline__ void store4(bf16* c, float4 v) {
     const __nv_bfloat162 low = __floats2bfloat162_rn(v.x, v.y), high = __floats2bfloat162_rn(v.z, v.w);
     *reinterpret_cast<uint2*>(c) =
         make_uint2(reinterpret_cast<const unsigned&>(low), reinterpret_cast<const unsigned&>(high));
-}
-
-// ---- Products of K-major operands of any type: a step along k is always 32 bytes of a row, whatever the type.
-
-template <typename A, typename B>
-constexpr bool IS_SAME = false;
-template <typename A>
-constexpr bool IS_SAME<A, A> = true;
-
-struct e4m3 {  // an 8-bit float of 4 bits of exponent and 3 of mantissa, as wgmma reads it
-    unsigned char bits;
-};
-struct tf32 {  // a float whose 13 low bits wgmma ignores
-    float value;
-};
-
-// clang-format off
-#define INTS_1(d, i) "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])
-#define INTS_4(d, i) INTS_1(d, i), INTS_1(d, i + 1), INTS_1(d, i + 2), INTS_1(d, i + 3)
-#define INTS_8(d, i) INTS_4(d, i), INTS_4(d, i + 4)
-#define INTS_16(d, i) INTS_8(d, i), INTS_8(d, i + 8)
-#define INTS_24(d, i) INTS_16(d, i), INTS_8(d, i + 16)
-#define INTS_32(d, i) INTS_16(d, i), INTS_16(d, i + 16)
-
-// As WGMMA above, without operands after P: SCALES is ", 1, 1" for floats, which can be negated; nothing for integers.
-#define WGMMA_PLAIN(SHAPE, TYPES, REGISTERS, COUNT, A, B, P, SCALES)                                                   \
-    asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " P ", 0;\n"                                                    \
-                 "wgmma.mma_async.sync.aligned." SHAPE "." TYPES " {" NUMBERS_##COUNT "}, " A ", " B ", add" SCALES    \
-                 ";\n}\n"                                                                                              \
-                 : REGISTERS##_##COUNT(d, 0)                                                                           \
-                 : "l"(a), "l"(b), "r"(static_cast<int>(add)))
-#define WGMMA_PLAIN_OF_EVERY_WIDTH(K, TYPES, REGISTERS, SCALES)                                            \
-    if constexpr (N == 64) WGMMA_PLAIN("m64n64" K, TYPES, REGISTERS, 8, "%32", "%33", "%34", SCALES);      \
-    if constexpr (N == 128) WGMMA_PLAIN("m64n128" K, TYPES, REGISTERS, 16, "%64", "%65", "%66", SCALES);   \
-    if constexpr (N == 192) WGMMA_PLAIN("m64n192" K, TYPES, REGISTERS, 24, "%96", "%97", "%98", SCALES);   \
-    if constexpr (N == 256) WGMMA_PLAIN("m64n256" K, TYPES, REGISTERS, 32, "%128", "%129", "%130", SCALES)
-// clang-format on
-
-// D (64 x N) = A (64 rows, 32 bytes of k) * B (N rows, 32 bytes of k), plus D if `add`; both K-major, by descriptor.
-// D is fp32 for floats and int32 for signed char. The order of d is that of wgmma_k16. 9.7.15.5.2: wgmma.mma_async.
-template <typename In, typename Sum, int ATOMS>
-__device__ __forceinline__ void wgmma_32_bytes(Sum (&d)[ATOMS][4], unsigned long long a, unsigned long long b,
-                                               bool add) {
-    constexpr int N = 8 * ATOMS;
-    static_assert(N == 64 || N == 128 || N == 192 || N == 256, "the widths that are written out above");
-    if constexpr (IS_SAME<In, e4m3>) {
-        WGMMA_PLAIN_OF_EVERY_WIDTH("k32", "f32.e4m3.e4m3", ATOMS, ", 1, 1");
-    } else if constexpr (IS_SAME<In, tf32>) {
-        WGMMA_PLAIN_OF_EVERY_WIDTH("k8", "f32.tf32.tf32", ATOMS, ", 1, 1");
-    } else if constexpr (IS_SAME<In, signed char>) {
-        WGMMA_PLAIN_OF_EVERY_WIDTH("k32", "s32.s8.s8", INTS, "");
-    } else {
-        wgmma_k16<In, 0, 0>(d, a, b, add);
-    }
 }
 
 // ---- Shared memory of another block of the cluster.

@@ -14,45 +14,39 @@ constexpr int ROW_BYTES = 128, A_BYTES = 64 * ROW_BYTES, B_BYTES = 256 * ROW_BYT
 constexpr int STEPS = ROW_BYTES / 32;  // 32 bytes of k per wgmma, whatever the type
 constexpr int REPEATS = 256 / COLUMNS;
 
+#if UNIT == 2
+using In = bf16;
+#elif UNIT == 3
+using In = tf32;
+#elif UNIT == 4
+using In = e4m3;
+#elif UNIT == 5
+using In = signed char;
+#else
+using In = half;
+#endif
 #if UNIT == 5
 using Sum = int;
-#undef ATOMS_1
-#define ATOMS_1(d, i) "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])
 #else
 using Sum = float;
 #endif
 
-#define ATOMS_2(d, i) ATOMS_1(d, i), ATOMS_1(d, i + 1)
+#define ATOMS_2(R, i) ATOMS_1(R, i), ATOMS_1(R, i + 1)
 #define NUMBERS_1 "%0, %1, %2, %3"
 #define NUMBERS_2 NUMBERS_1 ", %4, %5, %6, %7"
 #define NUMBERS_4 NUMBERS_2 ", %8, %9, %10, %11, %12, %13, %14, %15"
 
 __device__ __forceinline__ void multiply(Sum (&d)[COLUMNS / 8][4], unsigned long long a, unsigned long long b,
                                          bool add) {
-#if UNIT == 1
-    WGMMA("m64n256k16", "f32.f16.f16", 32, "%128", "%129", "%130", "1, 1, 0, 0", "n"(0));
-#elif UNIT == 2
-    WGMMA("m64n256k16", "f32.bf16.bf16", 32, "%128", "%129", "%130", "1, 1, 0, 0", "n"(0));
-#elif UNIT == 3
-    WGMMA("m64n256k8", "f32.tf32.tf32", 32, "%128", "%129", "%130", "1, 1", "n"(0));
-#elif UNIT == 4
-    WGMMA("m64n256k32", "f32.e4m3.e4m3", 32, "%128", "%129", "%130", "1, 1", "n"(0));
-#elif UNIT == 8
-    WGMMA("m64n8k16", "f32.f16.f16", 1, "%4", "%5", "%6", "1, 1, 0, 0", "n"(0));
+    constexpr int A_M_MAJOR = 0, B_N_MAJOR = 0;
+#if UNIT == 8
+    WGMMA("m64n8k16", "f32.f16.f16", "+f", SIGNS_AND_MAJORS, 1, "%4", "%5", "%6", "%7", "%8");
 #elif UNIT == 16
-    WGMMA("m64n16k16", "f32.f16.f16", 2, "%8", "%9", "%10", "1, 1, 0, 0", "n"(0));
+    WGMMA("m64n16k16", "f32.f16.f16", "+f", SIGNS_AND_MAJORS, 2, "%8", "%9", "%10", "%11", "%12");
 #elif UNIT == 32
-    WGMMA("m64n32k16", "f32.f16.f16", 4, "%16", "%17", "%18", "1, 1, 0, 0", "n"(0));
-#elif UNIT == 64
-    WGMMA("m64n64k16", "f32.f16.f16", 8, "%32", "%33", "%34", "1, 1, 0, 0", "n"(0));
-#elif UNIT == 128
-    WGMMA("m64n128k16", "f32.f16.f16", 16, "%64", "%65", "%66", "1, 1, 0, 0", "n"(0));
+    WGMMA("m64n32k16", "f32.f16.f16", "+f", SIGNS_AND_MAJORS, 4, "%16", "%17", "%18", "%19", "%20");
 #else
-    asm volatile(
-        "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8 {" NUMBERS_32 "}, %128, %129, add;\n}\n"
-        : ATOMS_32(d, 0)
-        : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+    wgmma_32_bytes<In, A_M_MAJOR, B_N_MAJOR>(d, a, b, add);
 #endif
 }
 
