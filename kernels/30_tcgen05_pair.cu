@@ -186,9 +186,11 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(THREADS, 
         // [/store]
     }
 
+    // All products are over, since the storers of both have waited for the last sums. But warps of the second block may
+    // still arrive at the first one's barriers, and storers of either may read columns, which the two free together.
     tensor_fence_before();
     __syncthreads();
-    cluster_exchange();  // neither ends, nor gives back its columns, while the other one's products may use them
+    cluster_exchange();  // neither ends, nor frees its columns, before all threads of both have come here
     tensor_fence_after();
     if (warp == MULTIPLIER) tensor_free<COLUMNS, true>(tensor);
 }
