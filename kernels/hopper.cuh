@@ -213,7 +213,7 @@ constexpr bool IS_BF16 = IS_SAME<T, bf16>;
 
 // D (64 x N) = A (64 rows, 32 bytes of k) * B (N columns, 32 bytes of k), plus D if `add`; A and B of In, described by
 // a and b. D is int32 for signed char, else fp32. In thread t of the warpgroup d[j] is what mma.sync m16n8 has for rows
-// 16 * (t / 32) on and columns 8j on, in lane t % 32. A is K-major unless A_M_MAJOR, B is K-major unless B_N_MAJOR; only
+// 16 * (t / 32) on and columns 8j on, in lane t % 32. A is K-major unless A_M_MAJOR, B is K-major unless B_N_MAJOR:
 // half and bf16 have the choice. 9.7.15.5.2: wgmma.mma_async.
 template <typename In, int A_M_MAJOR = 0, int B_N_MAJOR = 0, typename Sum, int ATOMS>
 __device__ __forceinline__ void wgmma_32_bytes(Sum (&d)[ATOMS][4], unsigned long long a, unsigned long long b,

@@ -1,4 +1,4 @@
-// Split-K, in wgmma_split: the SPLIT blocks of a cluster share each tile, each of them one part of its k-steps. The tile
+// Split-K, in wgmma_split: the SPLIT blocks of a cluster share each tile, each of them a part of its k-steps. The tile
 // is cut into SPLIT slices of columns. A block finishes one of them: it sends its sums of the others into the shared
 // memory of the blocks that finish those, waits for the sums of its own slice, adds them up and stores. What is sent
 // counts its bytes at an mbarrier, as copies by TMA do. The names are the rung's, which includes this.
