@@ -35,7 +35,7 @@ def source(rung: str | Rung, part: str | None = None) -> str:
         return unmarked(text)
     found = parts(text)
     for header in local_headers(text).values():
-        found |= parts(header) | found  # what is there already stays
+        found = parts(header) | found  # what is there already stays
     if part not in found:
         raise ValueError(f"{rung.file} has no part {part!r}; it has {', '.join(found) or 'none'}")
     return listing(found[part])
