@@ -1,5 +1,5 @@
 // cp.async carries a tile from global to shared memory past the registers; a thread waits for it when it wants to.
-// Changed from warp_tiled: that copy alone, into one buffer, with nothing fetched ahead. Slower for that reason, and
+// Changed from warp_tiled: that copy, into one buffer, with nothing fetched ahead, and smaller tiles per thread. It is
 // here to show what the copy asks of a layout and of a barrier; async_pipeline fills the time that it waits.
 // Tiles are (BM, BK):(1, BM + PAD), copied COPY floats at a time: misaligned unless PAD is a multiple of COPY.
 // Needs whole tiles (the launcher pads), 16-byte aligned A, B, C, and A stored M-major, as (K, M). sm_75: plain copies.

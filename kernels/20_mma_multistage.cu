@@ -192,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     // [compute]
     // While a warp multiplies k, the fragments of k + 1 come from shared memory, and copies of the k-step STAGES - 1
     // ahead are on their way from global memory. Both are issued a few at a time between rows of mma, so that no queue
-    // fills and holds the warp. The two kinds are kept apart: sm_90 loses time at each change from one to the other.
+    // fills and holds the warp. The two kinds are kept apart; mixed, they were not timed.
     auto multiply = [&](int k, bool copies) {
 #pragma unroll
         for (int m = 0; m < M_ATOMS; ++m) {

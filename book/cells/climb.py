@@ -166,20 +166,6 @@ def long_runs(*names: str, size: int = 4096) -> None:
     )
 
 
-def triton(*sizes: int):
-    """The same of two kernels that Triton compiled, at several sizes to flip through."""
-    stored = load("triton")
-    pages = {
-        size: _fastest(
-            {row["kernel"]: row["tflops"] for row in stored["rows"] if row["size"] == size},
-            size,
-            stored["label"],
-        )
-        for size in sizes
-    }
-    return figures.Choice(pages, "size", "Kernels that Triton compiled, in one run with ours")
-
-
 def _fastest(tflops: Mapping[str, float], size: int, label: str):
     best = max(tflops, key=tflops.get)
     return figures.bars(
@@ -274,8 +260,46 @@ def library(*sizes: tuple[int, int, int], types: tuple[str, ...] = ()) -> None:
     )
 
 
+def peers() -> None:
+    """Shows others' kernels for Hopper beside the fastest rung and cuBLAS, timed by turns in one run."""
+    stored = load("peers")
+    sizes = sorted({row["size"] for row in stored["rows"]})
+    by_name: dict[str, dict] = {}
+    for row in stored["rows"]:
+        by_name.setdefault(row["kernel"], {})[row["size"]] = row
+    ours = next(name for name in by_name if name in kernels.RUNGS)
+    lines = []
+    for name, at in sorted(by_name.items(), key=lambda item: item[1][sizes[0]]["us"]):
+        cells = [f"`{name}`" if name == ours else name]
+        for size in sizes:
+            cells += [f"{at[size]['us']:.5g}", f"{at[size]['tflops']:.0f}"]
+            cells.append("" if name == ours else _longer(by_name[ours][size], at[size]))
+        lines.append([*cells, at[sizes[0]]["layout"], str(at[sizes[0]]["tried"])])
+    heads = {}
+    for number, size in enumerate(sizes):
+        blank = " " * number
+        heads |= {
+            f"µs at {size}": "of one product, the median",
+            f"TFLOP/s{blank}": "at that median",
+            f"over ours{blank}": "its time over that of our rung; in brackets where the samples of the two overlap",
+        }
+    columns.show(
+        {
+            "kernel": "whose; the ladder's by its name",
+            **heads,
+            "layouts": "what stands side by side in memory",
+            "settings": "how many were tried here: of cuBLASLt its algorithms in all layouts; ours has that of a search",
+        },
+        lines,
+        caption=f"bfloat16 in and out, sums in float32. {columns.sentence(label(stored))}",
+    )
+
+
 def _over(row: Mapping) -> str:
-    ours, best = row["ours"], row["cublasLt"]
-    ratio = f"{best['us'] / ours['us']:.3f}"
-    apart = ours["us_max"] < best["us_min"] or best["us_max"] < ours["us_min"]
+    return _longer(row["ours"], row["cublasLt"])
+
+
+def _longer(ours: Mapping, theirs: Mapping) -> str:
+    ratio = f"{theirs['us'] / ours['us']:.3f}"
+    apart = ours["us_max"] < theirs["us_min"] or theirs["us_max"] < ours["us_min"]
     return ratio if apart else f"({ratio})"
