@@ -30,6 +30,12 @@ POST = (
 )
 SIZE, SMALL = 4096, 512  # where it is timed, and where the post counts conflicts
 KINDS = {"as it was": False, "swizzled": True}
+BATCHES = (
+    1,
+    2,
+    4,
+    8,
+)  # rows of a tile that a warp loads before it stores them: the control of the order
 # What an average warp waits for at each issue, by Nsight Compute's names.
 WAITS = {f"waits: {reason}": STALL_METRIC.format(reason) for reason in STALLS}
 # Nsight Compute, per instruction: an ldmatrix of four matrices takes four wavefronts at least.
@@ -59,8 +65,9 @@ def run(A, B, swizzled: bool, tiles: int = 1):
     return C, trace
 
 
-def _built(swizzled: bool, tiles: int, arch: int):
-    return kernels.build(SOURCE, {"SWIZZLED": int(swizzled), "TILES": tiles}, arch=arch)
+def _built(swizzled: bool, tiles: int, arch: int, batch: int = 0):
+    macros = {"SWIZZLED": int(swizzled), "TILES": tiles} | ({"BATCH": batch} if batch else {})
+    return kernels.build(SOURCE, macros, arch=arch)
 
 
 # ---- on a GPU
@@ -97,11 +104,42 @@ def record() -> Path:
         "times as in the ladder's file, both kernels sampled in turn; "
         f"counts: {ncu.METHOD}, second launch",
         kernels=rows,
+        order=time_order(),
     )
 
 
-def _launches(swizzled: bool, tiles: int, sets):
-    built = _built(swizzled, tiles, kernels.gpu().arch)
+def time_order() -> list[dict]:
+    """With loads and stores in batches of 1 to 8 rows, all in turn, each after a check: rows of name, batch, milliseconds."""
+    import cupy
+
+    sets = matrices(Types("float16"), ((SIZE, SIZE),) * 3)
+    A, B, C = sets[0]
+    expected = A.astype(cupy.float32) @ B.astype(cupy.float32)
+    competitors = {}
+    for name, swizzled in KINDS.items():
+        for batch in (0, *BATCHES):
+            launches = _launches(swizzled, POST, sets, batch)
+            C.fill(np.nan)
+            launches[0]()
+            error = float(cupy.abs(C - expected).max() / cupy.abs(expected).max())
+            if not error < 1e-4:
+                raise RuntimeError(f"{name}, batches of {batch}: off by {error:.1e}")
+            competitors[name, batch] = launches
+    return [
+        {
+            "kernel": name,
+            "batch": batch,
+            "loads in a row": loads_in_a_row(KINDS[name], POST, 90, batch),
+            "ms_median": round(timing.median, 5),
+            "ms_min": round(min(timing.samples), 5),
+            "ms_max": round(max(timing.samples), 5),
+        }
+        for (name, batch), timing in measure(competitors).items()
+    ]
+
+
+def _launches(swizzled: bool, tiles: int, sets, batch: int = 0):
+    built = _built(swizzled, tiles, kernels.gpu().arch, batch)
     (M, K), N = sets[0][0].shape, sets[0][1].shape[1]
     grid = (N // TILE // tiles, M // TILE // tiles, 1)
     sizes = (np.int32(N), np.int32(K))
@@ -134,9 +172,9 @@ def stored() -> dict | None:
     return recording("small-tiles")
 
 
-def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90) -> int:
+def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90, batch: int = 0) -> int:
     """Loads of A and B that a warp sends at most before it stores one of them, in the machine code."""
-    return max(machine_code.loads_in_a_row(_built(swizzled, tiles, arch), ENTRY))
+    return max(machine_code.loads_in_a_row(_built(swizzled, tiles, arch, batch), ENTRY))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 // small_tiles: a kernel of the shape of the CUDA GEMMS post's kernel 9, written anew for this book: 32 x 32 tiles, four
 // warps with 16 x 16 of C each, copies of one half a lane through registers, one buffer, everybody waits. A block
 // computes TILES x TILES tiles of C, one after another (the post: 8 x 8, so that 4096 x 4096 has 256 blocks).
-// SWIZZLED=1 moves the 16-byte chunks of every row as the post does. M, N are multiples of 32 * TILES, K of 32.
+// SWIZZLED=1 moves the 16-byte chunks of every row as the post does. BATCH is a control: how many rows a warp loads
+// before it stores them, where 0 leaves the order to the compiler. M, N are multiples of 32 * TILES, K of 32.
 #include "ptx.cuh"
 
 #ifndef SWIZZLED
@@ -9,6 +10,9 @@
 #endif
 #ifndef TILES
 #define TILES 8
+#endif
+#ifndef BATCH
+#define BATCH 0
 #endif
 
 constexpr int TILE = 32, THREADS = 128;
@@ -30,10 +34,29 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const int tile_col = (blockIdx.x * TILES + tile % TILES) * TILE;
         float left[4] = {}, right[4] = {};
         for (int k0 = 0; k0 < K; k0 += TILE) {
+#if BATCH == 0
             for (int row = warp; row < TILE; row += THREADS / 32) {  // a warp copies a row, a lane one half of it
                 As[place(row, lane)] = A[(tile_row + row) * K + k0 + lane];
                 Bs[place(row, lane)] = B[(k0 + row) * N + tile_col + lane];
             }
+#else
+#pragma unroll 1
+            for (int first = warp; first < TILE; first += THREADS / 32 * BATCH) {
+                half a[BATCH], b[BATCH];
+#pragma unroll
+                for (int i = 0; i < BATCH; ++i) {
+                    const int row = first + THREADS / 32 * i;
+                    a[i] = A[(tile_row + row) * K + k0 + lane];
+                    b[i] = B[(k0 + row) * N + tile_col + lane];
+                }
+#pragma unroll
+                for (int i = 0; i < BATCH; ++i) {
+                    const int row = first + THREADS / 32 * i;
+                    As[place(row, lane)] = a[i];
+                    Bs[place(row, lane)] = b[i];
+                }
+            }
+#endif
             __syncthreads();
             for (int k = 0; k < TILE; k += 16) {
                 unsigned a[4], b[4];
