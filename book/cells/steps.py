@@ -51,7 +51,7 @@ def other_gpus(*names: str) -> None:
 
 def strip(*here: str, size: int = 4096):
     """The ladder in miniature, with a chapter's rungs marked. The chapters of rungs that nobody has timed show those too."""
-    found = list(rows(size).values())
+    found = [row for name, row in rows(size).items() if kernels.find(name).number]  # not the CPU
     untimed = [name for name, rung in kernels.RUNGS.items() if not rung.timed]
     if set(here) & set(untimed):
         found += [

@@ -33,7 +33,9 @@ def test_waves_of_a_small_product_leave_places_empty(capsys):
 def test_the_steps_end_at_the_fastest_setting_of_the_rung():
     drawn = warp_ablation.steps()
     first = facts.tuned("vectorized", BM=128, BN=128, BK=8, TM=8, TN=8)
-    assert sum(drawn.facts.values()) + first == pytest.approx(facts.tuned("warp_tiled", BK=8))
+    assert sum(drawn.facts.values()) + first == pytest.approx(
+        facts.tuned("warp_tiled", BK=8), rel=2e-3
+    )  # or one that no search can tell from it
 
 
 def test_the_ablation_says_when_nothing_was_recorded(monkeypatch, capsys):
