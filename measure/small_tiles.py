@@ -46,7 +46,7 @@ COUNTED = {
 }
 
 
-def run(A, B, swizzled: bool, tiles: int = 1):
+def run(A, B, swizzled: bool, tiles: int = 1, batch: int = 0):
     """`(C, trace)` of `A @ B` on the emulator, a block computing `tiles` x `tiles` tiles of C.
 
     A (M, K), B (K, N) float16; ValueError unless 32 divides K, and 32 * tiles divides M and N.
@@ -59,9 +59,8 @@ def run(A, B, swizzled: bool, tiles: int = 1):
     C = np.full((M, N), np.nan, np.float32)
     arguments = [A, B, C, np.int32(N), np.int32(K)]
     grid = (N // TILE // tiles, M // TILE // tiles, 1)
-    trace = kernels.launch(
-        _built(swizzled, tiles, DEFAULT_ARCH), ENTRY, grid, THREADS, arguments, machine="emulator"
-    )
+    built = _built(swizzled, tiles, DEFAULT_ARCH, batch)
+    trace = kernels.launch(built, ENTRY, grid, THREADS, arguments, machine="emulator")
     return C, trace
 
 

@@ -231,9 +231,11 @@ def library(*sizes: tuple[int, int, int], types: tuple[str, ...] = ()) -> None:
     """
     stored = load("cublaslt")
     found: dict = {}
+    days = set()
     for row in stored["rows"]:
         size = row["m"], row["n"], row["k"]
         if size in sizes and row["output"] in (types or (row["output"],)):
+            days.add(row.get("recorded", stored["recorded"])[:10])
             key = sizes.index(size), size, row["inputs"], row["output"], row["rung"]
             found.setdefault(key, {})[row["mode"]] = row
     lines = []
@@ -256,7 +258,8 @@ def library(*sizes: tuple[int, int, int], types: tuple[str, ...] = ()) -> None:
             "its best over that": "cuBLASLt's fastest in a graph over ours",
         },
         lines,
-        caption=f"Above 1 our rung is the faster. All were timed in turn. {columns.sentence(label(stored))}",
+        caption="Above 1 our rung is the faster. All of a line were timed in turn. "
+        f"Recorded on {stored['machine']['gpu']}, {' and '.join(sorted(days))}.",
     )
 
 

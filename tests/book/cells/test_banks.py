@@ -36,14 +36,14 @@ def test_table_and_summary(tables):
 # ---- small tiles
 
 
-@pytest.mark.parametrize("tiles", [1, 2])
-def test_small_tiles_are_right_and_the_swizzle_removes_every_conflict(tiles):
+@pytest.mark.parametrize(("tiles", "batch"), [(1, 0), (2, 0), (1, 1), (1, 8)])
+def test_small_tiles_are_right_and_the_swizzle_removes_every_conflict(tiles, batch):
     rng = np.random.default_rng(tiles)
     A, B = rng.uniform(-1, 1, (64, 96)).astype(np.float16), rng.uniform(-1, 1, (96, 128))
     B = B.astype(np.float16)
     extra = {}
     for swizzled in (False, True):
-        C, trace = run(A, B, swizzled, tiles)
+        C, trace = run(A, B, swizzled, tiles, batch)
         assert np.allclose(C, A.astype(float) @ B.astype(float), atol=1e-4)
         assert not trace.hazards
         extra[swizzled] = trace.total("shared_wavefronts") - trace.total("shared_wavefronts_ideal")
