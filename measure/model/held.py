@@ -3,8 +3,7 @@
 Held apart are sizes that were in no recording while the model was made: `SIZES`, of every rung that is timed there.
 `results/model/predictions.json` says what the model gives for them, in clocks, since nobody knows beforehand at which
 clock a GPU will run; each size is written once, by the model of its day, and `check` compares it with
-`results/model/apart-<gpu>.json`. The last three sizes wait for a GPU:
-`python -m measure record --part bench --size 2560 5120 7168 --json results/model/apart-<gpu>.json`.
+`results/model/apart-<gpu>.json`, which `python -m measure record --part bench --size N --json FILE` writes.
 `results/model/comparisons.json` holds ratios of times that the model of its day gave for comparisons of `measure.variants`
 before any GPU had run them; `ratios` puts what was measured since beside them.
 """
