@@ -21,11 +21,14 @@ def ladder_strip(
     kinds: Mapping[str, str] | None = None,
     title: str | None = None,
     caption: str = "",
+    first: int = 1,
 ) -> Drawing:
-    """All rungs as small bars in reading order, those of `here` in colour and by name.
+    """All rungs as small bars in the order of their numbers, those of `here` in colour and by name.
+
+    first: the number of the first one.
 
     rungs: {name: TFLOP/s}, drawn on a logarithmic scale; None for a rung that nobody has timed, which has no bar.
-    kinds: {name: "float32" | "tf32" | "float16"}, the colour. `facts` holds {"here": {name: place from 1}, "of": rungs}.
+    kinds: {name: "float32" | "tf32" | "float16"}, the colour. `facts` holds {"here": {name: number}, "of": the last number}.
     ValueError for a name that is no rung.
     """
     names = list(rungs)
@@ -36,7 +39,8 @@ def ladder_strip(
             f"{', '.join(unknown) or 'nothing'} is to be marked; the rungs are {known}"
         )
     kinds = dict(kinds or {})
-    places = {name: names.index(name) + 1 for name in names if name in here}
+    places = {name: number for number, name in enumerate(names, first) if name in here}
+    last = first + len(names) - 1
     untimed = [name for name, value in rungs.items() if value is None]
     said = _listed(
         [
@@ -47,13 +51,13 @@ def ladder_strip(
     more = f" The dashed ones, {_listed(untimed)}, were not timed." if untimed else ""
     kind = {kinds.get(name, "float32") for name in places}
     return Drawing(
-        title=title or f"Where we are: {said} of {len(names)} rungs",
+        title=title or f"Where we are: {said} of {last} rungs",
         alt=f"The ladder in miniature, {len(names)} bars in the order of their numbers. Marked: {said}.{more}",
         caption=caption
         or "Bars are the rungs in the order of their numbers; their heights are recorded speeds, logarithmic."
         + (" A dashed line is a rung that nobody has timed here." if untimed else ""),
         legend=tuple((style.KIND[one], f"{_NAMES[one]} inputs") for one in _NAMES if one in kind),
-        facts={"here": places, "of": len(names)},
+        facts={"here": places, "of": last},
         figure=_strip(rungs, places, kinds, WIDTH),
         narrow=_strip(rungs, places, kinds, 330),
         min_width=560,

@@ -51,7 +51,9 @@ def other_gpus(*names: str) -> None:
 
 def strip(*here: str, size: int = 4096):
     """The ladder in miniature, with a chapter's rungs marked. The chapters of rungs that nobody has timed show those too."""
-    found = [row for name, row in rows(size).items() if kernels.find(name).number]  # not the CPU
+    found = [  # without the CPU, where no chapter is about it
+        row for name, row in rows(size).items() if kernels.find(name).number or name in here
+    ]
     untimed = [name for name, rung in kernels.RUNGS.items() if not rung.timed]
     if set(here) & set(untimed):
         found += [
@@ -68,6 +70,7 @@ def strip(*here: str, size: int = 4096):
         {row["rung"]: row["tflops"] for row in found},
         here,
         {row["rung"]: row["inputs"] for row in found},
+        first=kernels.find(found[0]["rung"]).number or 0,
     )
 
 
