@@ -53,7 +53,7 @@ def tiled(
     from_a, to_a = my_a.partition_S(gA), my_a.partition_D(sA)
     from_b, to_b = my_b.partition_S(gB), my_b.partition_D(sB)
 
-    # Who multiplies what: 2 x 2 warps. The tile gives each warp two atoms side by side, as ldmatrix.x4 brings them.
+    # Who multiplies what: 2 x 2 warps. The tile gives each warp two atoms 16 columns apart, as ldmatrix.x4 brings them.
     atom = warp.MmaF16BF16Op(half, single, (16, 8, 16))
     warps = cute.make_layout((2, 2, 1), stride=(2, 1, 1))
     mma = cute.make_tiled_mma(atom, warps, permutation_mnk=(32, 32, 16))
