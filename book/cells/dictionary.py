@@ -257,7 +257,7 @@ def matmul_v3():
             ],
             [
                 "`attrs.blocks = [cdiv(m, block_m), cdiv(n, block_n)]`",
-                "one block per tile of C, and one more where a tile is not whole; rows of tiles along x",
+                "one block per tile of C, also where a tile is not whole; rows of tiles along x",
                 "the grid; ours has columns along x",
             ],
             ["`attrs.warps = num_warps`", "4 or 8 warps per block", "`THREADS`"],
