@@ -206,16 +206,6 @@ def run_as_printed(options) -> int:
     return 0
 
 
-def run_peers(options) -> int:
-    from . import peers
-
-    if options.compile:
-        peers.build(options.folder, options.compile)
-    else:
-        print(peers.record(options.folder))
-    return 0
-
-
 def run_elsewhere(options) -> int:
     from . import elsewhere
 
@@ -400,12 +390,10 @@ def arguments() -> argparse.ArgumentParser:
     printed.add_argument("--store", action="store_true", help="write results/as-printed-<gpu>.json")
 
     beside = command(
-        "peers", run_peers, "fast.cu, CUTLASS, DeepGEMM and Triton beside the fastest rung and cuBLASLt", rungs=None
+        "peers", run_by("peers"), "fast.cu, CUTLASS, DeepGEMM and Triton beside the fastest rung and cuBLASLt", rungs=None
     )  # fmt: skip
     beside.add_argument("folder", type=Path, metavar="FOLDER", help="of the compiled libraries")
-    beside.add_argument(
-        "--compile", type=Path, metavar="SOURCES", help="make them, of the checkouts in this folder"
-    )
+    beside.add_argument("--compile", type=Path, metavar="SOURCES", help="of these checkouts first")
 
     compilers = command(
         "compilers",

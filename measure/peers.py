@@ -239,6 +239,15 @@ def record(folder: Path, sizes: Sequence[int] = SIZES) -> Path:
     return path
 
 
+def run(options) -> int:
+    """`python -m measure peers`: compiles where checkouts are named, else records."""
+    if options.compile:
+        build(options.folder, options.compile)
+    else:
+        print(record(options.folder))
+    return 0
+
+
 def show(rows: Sequence[Mapping]) -> None:
     """Prints the rows as a table."""
     heads = ["kernel", "size", "us", "least", "most", "TFLOP/s", "layout", "setting"]
