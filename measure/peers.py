@@ -97,9 +97,8 @@ def compiled(folder: Path, peer: Peer, sets: Sequence[tuple]) -> Iterator[tuple[
     """A peer's settings, and its launches on each set of matrices (m x k, k x n, m x n). ValueError where it refuses."""
     import cupy
 
-    ctypes.CDLL(
-        "libcuda.so.1", mode=ctypes.RTLD_GLOBAL
-    )  # where the wrappers find the driver's functions
+    # Where the wrappers find the driver's functions.
+    ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
     loaded = ctypes.CDLL(str(library(folder, peer)))
     loaded.peer_setting.restype, loaded.peer_plan.restype = ctypes.c_char_p, ctypes.c_void_p
     number = 0

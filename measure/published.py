@@ -138,8 +138,8 @@ CASES = (
     _pipelined("roles", "a warp copies, rows of 16 bytes", ROLES=1, WALK=1, ALIGN=16),
     _pipelined("roles", "a warp copies, chunks of 4 bytes", ROLES=1, WALK=0, ALIGN=4),
     _pipelined("roles", "a warp copies, chunks of 16 bytes", ROLES=1, WALK=0, ALIGN=16),
-    _pipelined("roles", "the same as the first, even rows", ROLES=1, WALK=1, ALIGN=4, EVEN=1),
-    _pipelined("roles", "the same as the fourth, even rows", ROLES=1, WALK=0, ALIGN=16, EVEN=1),
+    _pipelined("roles", "rows of 4 bytes, even rows", ROLES=1, WALK=1, ALIGN=4, EVEN=1),
+    _pipelined("roles", "chunks of 16 bytes, even rows", ROLES=1, WALK=0, ALIGN=16, EVEN=1),
     _pipelined("roles", "rows of 4 bytes, sums in registers", ROLES=1, WALK=1, ALIGN=4, TURNS=1),
     _pipelined(
         "roles", "chunks of 16 bytes, sums in registers", ROLES=1, WALK=0, ALIGN=16, TURNS=1

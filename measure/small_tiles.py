@@ -30,12 +30,7 @@ POST = (
 )
 SIZE, SMALL = 4096, 512  # where it is timed, and where the post counts conflicts
 KINDS = {"as it was": False, "swizzled": True}
-BATCHES = (
-    1,
-    2,
-    4,
-    8,
-)  # rows of a tile that a warp loads before it stores them: the control of the order
+BATCHES = (1, 2, 4, 8)  # rows that a warp loads before it stores them
 # What an average warp waits for at each issue, by Nsight Compute's names.
 WAITS = {f"waits: {reason}": STALL_METRIC.format(reason) for reason in STALLS}
 # Nsight Compute, per instruction: an ldmatrix of four matrices takes four wavefronts at least.

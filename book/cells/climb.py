@@ -273,25 +273,24 @@ def peers() -> None:
     ours = next(name for name in by_name if name in kernels.RUNGS)
     lines = []
     for name, at in sorted(by_name.items(), key=lambda item: item[1][sizes[0]]["us"]):
-        cells = [f"`{name}`" if name == ours else name]
+        cells, layout = [f"`{name}`" if name == ours else name], at[sizes[0]]["layout"]
         for size in sizes:
-            cells += [f"{at[size]['us']:.5g}", f"{at[size]['tflops']:.0f}"]
+            cells.append(f"{at[size]['us']:.1f}")
             cells.append("" if name == ours else _longer(by_name[ours][size], at[size]))
-        lines.append([*cells, at[sizes[0]]["layout"], str(at[sizes[0]]["tried"])])
+        cells.append(",\u00a0".join(word.split("-")[0][-1] for word in layout.split(", ")))
+        lines.append([*cells, "search" if name == ours else str(at[sizes[0]]["tried"])])
     heads = {}
     for number, size in enumerate(sizes):
-        blank = " " * number
         heads |= {
             f"µs at {size}": "of one product, the median",
-            f"TFLOP/s{blank}": "at that median",
-            f"over ours{blank}": "its time over that of our rung; in brackets where the samples of the two overlap",
+            f"over ours{' ' * number}": "its time over that of our rung; in brackets where the samples of the two overlap",
         }
     columns.show(
         {
             "kernel": "whose; the ladder's by its name",
             **heads,
-            "layouts": "what stands side by side in memory",
-            "settings": "how many were tried here: of cuBLASLt its algorithms in all layouts; ours has that of a search",
+            "A,\u00a0B,\u00a0C": "along which of M, N and K the elements of each matrix stand side by side",
+            "settings": "how many were tried here, of cuBLASLt its algorithms in all layouts; ours is that of a search",
         },
         lines,
         caption=f"bfloat16 in and out, sums in float32. {columns.sentence(label(stored))}",

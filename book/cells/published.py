@@ -83,10 +83,11 @@ def meetings(case: str, step: int, **macros: int) -> dict[str, int]:
 def show_times(*names: str, title: str = "", extra: Mapping[str, str] | None = None):
     """The recorded times of these cases; "the post's kernel 5" is that kernel as the post prints it."""
     found = {row["kernel"]: row for row in published.rows(*names)}
-    printed = {row["kernel"]: row for row in (recording("as-printed") or {"rows": ()})["rows"]}
+    page = recording("as-printed") or {"rows": ()}
+    printed = {row["kernel"]: row for row in page["rows"]}
     rows = []
     for name in names:
-        row = found.get(name) or (printed.get(AS_PRINTED.get(name, "")))
+        row = found.get(name) or printed.get(AS_PRINTED.get(name))
         time = row and row.get("timed", row)
         ms = f"{time['ms_median']:.2f}" if time else NOT_TIMED
         spread = f"{time['ms_min']:.2f} to {time['ms_max']:.2f}" if time else ""
@@ -99,7 +100,7 @@ def show_times(*names: str, title: str = "", extra: Mapping[str, str] | None = N
     }
     where = _where()
     if printed and not AS_PRINTED.keys().isdisjoint(names):
-        where += f" The post's own: {recording('as-printed')['recorded'][:10]}."
+        where += f" The post's own: {page['recorded'][:10]}."
     return columns.explained(heads, rows, title, where)
 
 

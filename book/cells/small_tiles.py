@@ -1,8 +1,8 @@
-"""Small tiles as `measure.small_tiles` recorded them: what their bank conflicts could cost at most."""
+"""Small tiles as `measure.small_tiles` recorded them: what conflicts could cost at most, and what an order of loads does."""
 
 from book.cells import columns
 from measure.provenance import label
-from measure.small_tiles import SIZE, SMALL, stored
+from measure.small_tiles import KINDS, SIZE, SMALL, stored
 
 
 def show_share() -> None:
@@ -25,6 +25,34 @@ def show_share() -> None:
         },
         rows,
         caption=columns.sentence(label(stored())),
+    )
+
+
+def show_order() -> None:
+    """Shows the times with the loads of 1 to 8 rows before their stores, plain and swizzled."""
+    if stored() is None:
+        print("not recorded on any GPU yet")
+        return
+    found = {(row["kernel"], row["batch"]): row for row in stored()["order"]}
+    rows = []
+    for batch in sorted({batch for _, batch in found}):
+        cells = [str(batch) if batch else "as compiled"]
+        for kind in KINDS:
+            row = found[kind, batch]
+            cells += [str(row["loads in a row"]), f"{row['ms_median']:.1f}"]
+        rows.append(cells)
+    row_means = "most loads that a warp sends before it stores one of them, in the machine code"
+    columns.show(
+        {
+            "rows at once": "how many rows the source loads before it stores them",
+            "plain: in a row": row_means,
+            "ms": "at 4096 x 4096 x 4096, the median",
+            "swizzled: in a row": row_means,
+            "ms ": "at 4096 x 4096 x 4096, the median",
+        },
+        rows,
+        title="Few loads under way cost more than all conflicts",
+        caption=f"8 x 8 tiles. Recorded on {stored()['machine']['gpu']}, {stored()['order'][0]['recorded'][:10]}.",
     )
 
 
