@@ -27,8 +27,8 @@
 #ifndef CLUSTER_M
 #define CLUSTER_M 1  // tiles below each other whose blocks load parts of B for one another; with SPLIT of 0 or 1
 #endif
-#ifndef TOGETHER
-#define TOGETHER 1  // k-steps that are loaded together: a box of A for each of them, then the next box
+#ifndef CLUSTER_N
+#define CLUSTER_N 1  // tiles beside each other whose blocks load boxes of A for one another; likewise
 #endif
 #ifndef BF16_INPUT
 #define BF16_INPUT 0
@@ -68,10 +68,10 @@ constexpr int PANEL_BYTES = BK * PITCH;
 constexpr int STAGE_BYTES = A_BYTES + BN / PANEL_N * PANEL_BYTES;
 constexpr int CONSUMER_WARPS = BM / 16, CONSUMERS = 32 * CONSUMER_WARPS;
 constexpr int THREADS = CONSUMERS + 32;
-constexpr unsigned short ALL_RANKS = (1 << CLUSTER_M) - 1;  // a bit for each block of the cluster
+constexpr int CLUSTER = CLUSTER_M * CLUSTER_N;
 static_assert(BM % A_BOX == 0 && A_BOX % 8 == 0, "whole copies of A, of whole groups of eight rows");
 static_assert(BM % 64 == 0 && BN % PANEL_N == 0 && BN <= 256, "a warpgroup has 64 rows and up to 256 columns");
-static_assert(SPLIT <= 1 || CLUSTER_M == 1, "a cluster shares one tile, or loads for tiles below each other");
+static_assert(SPLIT <= 1 || CLUSTER == 1, "a cluster shares one tile, or loads for tiles that are neighbours");
 // [/tiles]
 
 // [shares]
@@ -140,9 +140,9 @@ struct Place {
 #else
 struct Share : Place {  // whole tiles
     int begin, end;
-    __device__ __forceinline__ Share(const Place& place, int tile_rows, int N, int k_steps) : Place(place) {
-        const int taker = blockIdx.x / CLUSTER_M;
-        const Shares shares{tile_rows * ((N + BN - 1) / BN), static_cast<int>(gridDim.x) / CLUSTER_M};
+    __device__ __forceinline__ Share(const Place& place, int tiles, int k_steps) : Place(place) {
+        const int taker = blockIdx.x / CLUSTER;
+        const Shares shares{tiles, static_cast<int>(gridDim.x) / CLUSTER};
         begin = shares.begin(taker) * k_steps;
         end = shares.begin(taker + 1) * k_steps;
     }
@@ -151,8 +151,8 @@ struct Share : Place {  // whole tiles
 // [/share]
 
 extern "C" __global__ void
-#if SPLIT > 1 || CLUSTER_M > 1
-__cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
+#if SPLIT > 1 || CLUSTER_M * CLUSTER_N > 1
+__cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER, 1, 1)
 #endif
     __launch_bounds__(THREADS, PER_SM)
         gemm_wgmma_split(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B, Out* __restrict__ C,
@@ -162,15 +162,16 @@ __cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
     const unsigned stage0 = shared_address(shared);
     const unsigned full0 = shared_address(barriers), empty0 = full0 + 8 * STAGES;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int rank = blockIdx.x % CLUSTER_M;
+    const int rank = blockIdx.x % CLUSTER, cluster_row = rank % CLUSTER_M, cluster_col = rank / CLUSTER_M;
     const int tile_rows = (M + BM * CLUSTER_M - 1) / (BM * CLUSTER_M);
-    const int a_rows = min(BM, (M + A_BOX - 1) / A_BOX * A_BOX);  // of a tile of A, that are copied
+    const int tiles = tile_rows * ((N + BN * CLUSTER_N - 1) / (BN * CLUSTER_N));  // of a cluster's blocks together
+    const int a_rows = min(BM, (M + A_BOX - 1) / A_BOX * A_BOX);                  // of a tile of A, that are copied
     const int k_steps = (K + BK - 1) / BK;
-    auto row_of = [&](int tile) { return (tile % tile_rows * CLUSTER_M + rank) * BM; };
-    auto col_of = [&](int tile) { return tile / tile_rows * BN; };
+    auto row_of = [&](int tile) { return (tile % tile_rows * CLUSTER_M + cluster_row) * BM; };
+    auto col_of = [&](int tile) { return (tile / tile_rows * CLUSTER_N + cluster_col) * BN; };
     const Output output{C, M, N, alpha, beta};
     const unsigned behind = stage0 + STAGES * STAGE_BYTES;  // of the stages: shared memory for sums and for C
-    const Share share({warp, lane, rank, empty0 + 8 * STAGES, behind}, tile_rows, N, k_steps);
+    const Share share({warp, lane, rank, empty0 + 8 * STAGES, behind}, tiles, k_steps);
     const int begin = share.begin, end = share.end;
 
     int stage = 0;
@@ -187,16 +188,18 @@ __cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
             tma_prefetch_map(B);
             for (int i = 0; i < STAGES; ++i) {
                 barrier_init(full0 + 8 * i, 1);
-                barrier_init(empty0 + 8 * i, CONSUMER_WARPS * CLUSTER_M);
+                barrier_init(empty0 + 8 * i, CONSUMER_WARPS * (CLUSTER_M + CLUSTER_N - 1));
             }
             barrier_init_fence();
         }
         __syncwarp();
         named_barrier_arrive(2, THREADS);  // the others wait for the barriers; this warp can begin
-        if (CLUSTER_M > 1) cluster_arrive(), cluster_wait();
+        if (CLUSTER > 1) cluster_arrive(), cluster_wait();
         if (lane == 0) {
             wait_for_last_kernel();
-#if TOGETHER == 1
+            unsigned short same_row = 0, same_col = 0;  // a bit for each block that needs this tile of A, of B
+            for (int n = 0; n < CLUSTER_N; ++n) same_row |= 1 << (n * CLUSTER_M + cluster_row);
+            for (int m = 0; m < CLUSTER_M; ++m) same_col |= 1 << (cluster_col * CLUSTER_M + m);
             for (int step = begin; step < end; ++step, next_stage()) {
                 const int tile = step / k_steps, row = row_of(tile), col = col_of(tile);
                 const int k = step % k_steps * BK;
@@ -205,36 +208,12 @@ __cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
                 barrier_wait(empty0 + 8 * stage, phase ^ 1);  // the first time round this returns at once
                 barrier_expect(full, STAGE_BYTES - (BM - a_rows) * PITCH);
 #pragma unroll
-                for (int panel = rank; panel < BN / PANEL_N; panel += CLUSTER_M)
+                for (int panel = cluster_row; panel < BN / PANEL_N; panel += CLUSTER_M)
                     tma_load_shared<CLUSTER_M>(b_tile + panel * PANEL_BYTES, B, col + panel * PANEL_N, k, full,
-                                               ALL_RANKS);
-                for (int r = 0; r < a_rows; r += A_BOX) tma_load(a_tile + r * PITCH, A, k, row + r, full);
+                                               same_col);
+                for (int r = cluster_col * A_BOX; r < a_rows; r += CLUSTER_N * A_BOX)
+                    tma_load_shared<CLUSTER_N>(a_tile + r * PITCH, A, k, row + r, full, same_row);
             }
-#else
-            for (int step = begin; step < end;) {
-                const int tile = step / k_steps, row = row_of(tile), col = col_of(tile), first = step % k_steps;
-                const int together = min(TOGETHER, min(end - step, k_steps - first));
-                unsigned stages[TOGETHER], full[TOGETHER];
-#pragma unroll
-                for (int i = 0; i < TOGETHER; ++i) {
-                    if (i >= together) break;
-                    stages[i] = stage0 + stage * STAGE_BYTES;
-                    full[i] = full0 + 8 * stage;
-                    barrier_wait(empty0 + 8 * stage, phase ^ 1);
-                    barrier_expect(full[i], STAGE_BYTES - (BM - a_rows) * PITCH);
-                    next_stage();
-#pragma unroll
-                    for (int panel = rank; panel < BN / PANEL_N; panel += CLUSTER_M)
-                        tma_load_shared<CLUSTER_M>(stages[i] + A_BYTES + panel * PANEL_BYTES, B, col + panel * PANEL_N,
-                                                   (first + i) * BK, full[i], ALL_RANKS);
-                }
-                for (int r = 0; r < a_rows; r += A_BOX)
-#pragma unroll
-                    for (int i = 0; i < TOGETHER; ++i)
-                        if (i < together) tma_load(stages[i] + r * PITCH, A, (first + i) * BK, row + r, full[i]);
-                step += together;
-            }
-#endif
         }
         return;
         // [/producer]
@@ -252,12 +231,14 @@ __cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
     share.prepare(row_of, M);
     named_barrier(2, THREADS);
     // With SPLIT the loading warps take no part: a warp that has ended counts as arrived.
-    if (SPLIT > 1 || CLUSTER_M > 1) cluster_arrive();
-    if (CLUSTER_M > 1) cluster_wait();
+    if (SPLIT > 1 || CLUSTER > 1) cluster_arrive();
+    if (CLUSTER > 1) cluster_wait();
     wait_for_last_kernel();
-    auto release = [&](int stage) {  // a lane for each block that sends to this one
-        if (CLUSTER_M == 1 && lane == 0) barrier_arrive(empty0 + 8 * stage);
-        if (CLUSTER_M > 1 && lane < CLUSTER_M) barrier_arrive_at(empty0 + 8 * stage, lane);
+    // A lane for each block that sends to this one: those in its row and in its column of the cluster.
+    const bool sender = lane < CLUSTER && (lane % CLUSTER_M == cluster_row || lane / CLUSTER_M == cluster_col);
+    auto release = [&](int stage) {
+        if (CLUSTER == 1 && lane == 0) barrier_arrive(empty0 + 8 * stage);
+        if (CLUSTER > 1 && sender) barrier_arrive_at(empty0 + 8 * stage, lane);
     };
     const unsigned staging = behind + warp * BUFFERS * PANEL_OUT_BYTES;
     int step = begin, turn = 0;
@@ -302,7 +283,7 @@ __cluster_dims__(SPLIT > 1 ? SPLIT : CLUSTER_M, 1, 1)
     } while (step < end);
 
     share.finish(row_of, col_of, k_steps, output);
-    if (CLUSTER_M > 1) {  // a block must not end while others arrive at its barriers
+    if (CLUSTER > 1) {  // a block must not end while others arrive at its barriers
         __syncwarp();
         cluster_sync();
     }

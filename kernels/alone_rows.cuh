@@ -54,7 +54,7 @@ BOTH_SIDES dim3 split_grid(int tiles, int k_steps, int split, int blocks, int cl
 #define ROW_04_coarsened_1d     gemm_coarsened_1d,     FP32,   PLAIN,    {BM, BN, BK}, BM * BN / TM,                TILES
 #define ROW_05_coarsened_2d     gemm_coarsened_2d,     FP32,   PLAIN,    {BM, BN, BK}, BM * BN / (TM * TN),         TILES
 #define ROW_06_vectorized       gemm_vectorized,       FP32,   PLAIN,    {BM, BN, BK}, BM * BN / (TM * TN),         TILES
-#define ROW_07_warp_tiled       gemm_warp_tiled,       FP32,   PLAIN,    {BM, BN, BK}, WARPS,                       TILES
+#define ROW_07_warp_tiled       gemm_warp_tiled,       FP32,   PLAIN,    {BM, BN, BK}, WARPS * SLICES,              TILES
 #define ROW_08_async_copy       gemm_async_copy,       FP32,   A_TURNED, {BM, BN, BK}, WARPS,                       TILES
 #define ROW_09_async_pipeline   gemm_async_pipeline,   FP32,   A_TURNED, {BM, BN, BK}, WARPS,                       TILES
 #define ROW_10_warp_specialized gemm_warp_specialized, FP32,   A_TURNED, {BM, BN, BK}, WARPS + PRODUCERS,           TILES
@@ -78,7 +78,8 @@ BOTH_SIDES dim3 split_grid(int tiles, int k_steps, int split, int blocks, int cl
 #define ROW_25_wgmma_cluster    gemm_wgmma_cluster,    HALF,   PLAIN,    {1, 8, 8},    BM / 64 * 128 + 128, \
     persistent_grid(M, N, BM, BN, BLOCKS, CLUSTER_M, CLUSTER_N), STAGED + 2048 * BUFFERS * (BM / 16), BM / CLUSTER_N, 64
 #define ROW_26_wgmma_split      gemm_wgmma_split,      HALF,   PLAIN,    {1, 8, 8},    BM / 64 * 128 + 32, \
-    split_grid(ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN), ceil_div(K, 64), SPLIT, BLOCKS * PER_SM, CLUSTER_M), \
+    split_grid(ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N), ceil_div(K, 64), SPLIT, BLOCKS * PER_SM, \
+               CLUSTER_M * CLUSTER_N), \
     STAGED + (SPLIT > 1 ? 4 * BM * (BN / SPLIT) * (SPLIT - 1) : 4096 * (BM / 16)), A_BOX, 64, true
 #define ROW_27_wgmma_fp8        gemm_wgmma_fp8,        TF32_INPUT ? TF32 : INT8_INPUT ? INT8 : BF16_INPUT ? BF16 : E4M3, \
     B_TURNED, {1, 16, 16}, 384, persistent_grid(M, N, 128, BN, BLOCKS, CLUSTER), \

@@ -29,6 +29,7 @@ MAX_BLOCK = (1024, 1024, 64)
 DEFAULT_SHARED = 48 * 1024
 PTX_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)")
 PTX_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
+POLLS = "ld.acquire.gpu"  # in a kernel whose blocks wait for what others count in global memory
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def prepare_on_gpu(
     given = _arguments(build, entry, args)
     encoded = _encoded(given)
     kernel = _kernel(build, entry, shared_bytes)
+    _check_room(kernel, build, entry, grid, block, shared_bytes)
     if early:
         launch_it = _early(kernel, grid, block, encoded, shared_bytes)
     else:
@@ -209,6 +211,7 @@ def _launch_on_gpu(build: Build, entry: str, grid, block, args, shared_bytes: in
     import cupy
 
     kernel = _kernel(build, entry, shared_bytes)
+    _check_room(kernel, build, entry, grid, block, shared_bytes)
     arrays = {i: a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
     copies = {i: cupy.asarray(a) for i, a in arrays.items()}
     kernel(
@@ -243,6 +246,30 @@ def _kernel(build: Build, entry: str, shared_bytes: int):
     if total > DEFAULT_SHARED:
         kernel.max_dynamic_shared_size_bytes = shared_bytes
     return kernel
+
+
+def _check_room(kernel, build: Build, entry: str, grid, block, shared_bytes: int) -> None:
+    """UnsupportedGPU where blocks wait for others that this GPU cannot run beside them: such a launch never ends."""
+    if POLLS not in build.ptx:
+        return
+    from cuda.bindings import driver
+
+    function = driver.CUfunction(kernel.kernel.ptr)
+    width = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+    cluster, config = driver.CUlaunchAttribute(), driver.CUlaunchConfig()
+    cluster.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    size = max(1, driver.cuFuncGetAttribute(width, function)[1])
+    cluster.value.clusterDim.x, cluster.value.clusterDim.y, cluster.value.clusterDim.z = size, 1, 1
+    config.gridDimX, config.gridDimY, config.gridDimZ = size, 1, 1
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes = shared_bytes
+    config.attrs, config.numAttrs = [cluster], 1
+    status, room = driver.cuOccupancyMaxActiveClusters(function, config)
+    if status == driver.CUresult.CUDA_SUCCESS and math.prod(grid) > room * size:
+        raise UnsupportedGPU(
+            f"{math.prod(grid)} blocks of {entry} wait for one another, and this {gpu().name} runs {room * size} of "
+            f"them at a time (clusters of {size}): give it no more, by BLOCKS"
+        )
 
 
 @lru_cache(maxsize=256)

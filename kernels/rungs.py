@@ -135,13 +135,16 @@ LADDER = (
     Rung(
         "warp_tiled", 7, "block, warp and thread tiles; the next tile fetched while this one multiplies",
         before="vectorized",
-        macros={"BM": 128, "BN": 128, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "MIN_BLOCKS": 2},
+        macros={"BM": 128, "BN": 128, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "MIN_BLOCKS": 2,
+                "SLICES": 1},
         threads=warp_threads,
         tile=("BM", "BN", "BK"), alignment=4,
-        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16), "WM": (32, 64, 128), "WN": (32, 64, 128),
-               "TM": (8, 16), "TN": (8, 16), "MIN_BLOCKS": (1, 2, 4)},
-        valid=lambda BM, BN, BK, **m: (
-            warp_tiles_fit(BM=BM, BN=BN, BK=BK, **m) and 2 * FLOAT * BK * (BM + 4 + BN) <= STATIC_SHARED
+        space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (8, 16, 32), "WM": (32, 64, 128),
+               "WN": (32, 64, 128), "TM": (8, 16), "TN": (8, 16), "MIN_BLOCKS": (1, 2, 4), "SLICES": (1, 2, 4)},
+        valid=lambda BM, BN, BK, SLICES, **m: (
+            BK // SLICES in (8, 16)
+            and warp_tiles_fit(BM=BM, BN=BN, BK=BK, SLICES=SLICES, **m)
+            and 2 * FLOAT * BK * (BM + 4 + BN) <= STATIC_SHARED
         ),
         promises=promise((LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 2), (SCALARS, 1), (VECTORS, 4)),
     ),
@@ -416,15 +419,16 @@ LADDER = (
         "wgmma_split", 26, "blocks share tiles: split-K and stream-K",
         before="wgmma_persistent", inputs="float16",
         macros={"BM": 128, "BN": 128, "STAGES": 5, "SPLIT": 2, "A_BOX": 128, "BLOCKS": H100_SMS, "PER_SM": 1,
-                "CLUSTER_M": 1, "TOGETHER": 1,
+                "CLUSTER_M": 1, "CLUSTER_N": 1,
                 "BF16_INPUT": 0, "HALF_OUTPUT": 0, "BF16_OUTPUT": 0},
         needs={
             **WGMMA_TILES,
             **TWO_STAGES,
             "A_BOX to divide BM in groups of 8 rows": boxes_fill_tile,
             "slices of whole panels of C (128 bytes), where SPLIT is above 1": slices_are_panels,
-            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, **_: SPLIT < 2 or CLUSTER_M == 1,
-            "fewer k-steps together than stages": lambda STAGES, TOGETHER, **_: 0 < TOGETHER < STAGES,
+            "SPLIT of 0 or 1 for clusters of several tiles": lambda SPLIT, CLUSTER_M, CLUSTER_N, **_: (
+                SPLIT < 2 or CLUSTER_M * CLUSTER_N == 1
+            ),
         },
         threads=lambda BM, **_: BM // 64 * 128 + 32,
         shared=split_shared,
@@ -438,7 +442,7 @@ LADDER = (
         variants=HOPPER_TYPES,
         domains={"SPLIT": (0, 1, 2, 4, 8)},
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (2, 3, 4, 5, 6), "SPLIT": (0, 1, 2),
-               "A_BOX": (16, 64, 128), "PER_SM": (1, 2), "CLUSTER_M": (1, 2), "TOGETHER": (1, 3)},
+               "A_BOX": (16, 64, 128), "PER_SM": (1, 2), "CLUSTER_M": (1, 2)},
         valid=lambda **macros: split_is_worth_trying(**macros),
     ),
     Rung(

@@ -49,13 +49,23 @@ def thread_tiles(*, BM: int, BN: int, TM: int, TN: int = 1, **_: int) -> int:
     return BM * BN // (TM * TN)
 
 
-def warp_threads(*, BM: int, BN: int, WM: int, WN: int, **_: int) -> int:
-    """One warp per `WM x WN` tile of the block's."""
-    return WARP * (BM // WM) * (BN // WN)
+def warp_threads(*, BM: int, BN: int, WM: int, WN: int, SLICES: int = 1, **_: int) -> int:
+    """A warp per `WM x WN` tile of the block's, for each slice of its k."""
+    return WARP * (BM // WM) * (BN // WN) * SLICES
 
 
 def warp_tiles_fit(
-    *, BM: int, BN: int, BK: int, WM: int, WN: int, TM: int, TN: int, MIN_BLOCKS: int, **_: int
+    *,
+    BM: int,
+    BN: int,
+    BK: int,
+    WM: int,
+    WN: int,
+    TM: int,
+    TN: int,
+    MIN_BLOCKS: int,
+    SLICES: int = 1,
+    **_: int,
 ) -> bool:
     """Whether an FP32 block splits into warps of 32 thread tiles that load as much each, and its sums fit registers.
 
@@ -63,7 +73,7 @@ def warp_tiles_fit(
     """
     if BM % WM or BN % WN or (WM // TM) * (WN // TN) != WARP or WN // TN < 2 or TM * TN > 128:
         return False
-    threads = warp_threads(BM=BM, BN=BN, WM=WM, WN=WN)
+    threads = warp_threads(BM=BM, BN=BN, WM=WM, WN=WN, SLICES=SLICES)
     rows = threads // 2  # of A, that a block fetches at a time
     return (
         threads * MIN_BLOCKS == SUMS // (TM * TN)
@@ -191,16 +201,16 @@ def split_shared(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> int:
 
 
 def split_is_worth_trying(
-    *, BM: int, BN: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, TOGETHER: int, **macros: int
+    *, BM: int, BN: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, **macros: int
 ) -> bool:  # fmt: skip
     """Whether this can win somewhere: two blocks on a multiprocessor where tiles take few k-steps, clusters of tiles
-    and copies of several k-steps where K is deep, wide tiles where none is shared.
+    where K is deep, wide tiles where none is shared.
     """
-    if BN == 256 and (BM, SPLIT, PER_SM, CLUSTER_M, TOGETHER) != (128, 1, 1, 1, 1):
+    if BN == 256 and (BM, SPLIT, PER_SM, CLUSTER_M) != (128, 1, 1, 1):
         return False
     if A_BOX != BM and (A_BOX != 16 or BM != 64):
         return False
-    if CLUSTER_M * TOGETHER > 1 and (SPLIT or BM != 128 or PER_SM > 1 or STAGES <= TOGETHER):
+    if CLUSTER_M > 1 and (SPLIT or BM != 128 or PER_SM > 1):
         return False
     fits = (
         split_shared(BM=BM, BN=BN, STAGES=STAGES, SPLIT=SPLIT, **macros) * PER_SM <= HOPPER_SHARED
@@ -215,14 +225,15 @@ def bytes_of_input(*, TF32_INPUT: int = 0, BF16_INPUT: int = 0, **_: int) -> int
 
 def split_grid(
     M: int, N: int, K: int, *, BM: int, BN: int, SPLIT: int, BLOCKS: int, PER_SM: int,
-    CLUSTER_M: int, **_: int,
+    CLUSTER_M: int, CLUSTER_N: int, **_: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Blocks of wgmma_split: SPLIT per tile; where no tile is shared, or any, as many as run at a time and have work."""
-    tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN)
+    tiles = ceil_div(M, BM * CLUSTER_M) * ceil_div(N, BN * CLUSTER_N)
     if SPLIT > 1:
         return tiles * SPLIT, 1, 1
-    clusters = min(BLOCKS * PER_SM // CLUSTER_M, tiles if SPLIT else tiles * ceil_div(K, 64))
-    return clusters * CLUSTER_M, 1, 1
+    size = CLUSTER_M * CLUSTER_N
+    clusters = min(BLOCKS * PER_SM // size, tiles if SPLIT else tiles * ceil_div(K, 64))
+    return clusters * size, 1, 1
 
 
 TENSOR_MEMORY = {

@@ -16,7 +16,7 @@ struct Share : Place {
     int me, begin, end;
     unsigned sums_landed, slices;
 
-    __device__ __forceinline__ Share(const Place& place, int, int, int k_steps) : Place(place) {
+    __device__ __forceinline__ Share(const Place& place, int, int k_steps) : Place(place) {
         const int tile_at = blockIdx.x / SPLIT * k_steps;
         me = blockIdx.x % SPLIT;
         begin = tile_at + k_steps * me / SPLIT, end = tile_at + k_steps * (me + 1) / SPLIT;

@@ -8,10 +8,11 @@
 // [stream_k]
 // [workspace]
 // A block shares at most two tiles: the one that it finishes for others, slot 0, and the one that it begins, slot 1.
-__device__ float workspace[BLOCKS * PER_SM][2][BM][BN];
+// Sums stand there as the accumulators hold them, four of a lane after four of the next: whole lines are written.
+__device__ float4 workspace[BLOCKS * PER_SM][2][CONSUMER_WARPS][BN / 8][32];
 // How many blocks have put their sums there, and have read them: one count per tile, at the first block that shares it.
 __device__ unsigned arrivals[BLOCKS * PER_SM];
-constexpr int IN_FLIGHT = 16;  // sums of others that a thread reads at once
+constexpr int FEW = 4, MANY = BM > 128 ? 16 : 32;  // sums of others that a thread reads at once, into registers
 
 __device__ __forceinline__ unsigned load_acquire(const unsigned* counter) {  // PTX ISA 9.7.9.8: ld.acquire
     unsigned value;
@@ -24,30 +25,45 @@ struct Share : Place {
     int taker, begin, end;
     Shares shares;
 
-    __device__ __forceinline__ Share(const Place& place, int tile_rows, int N, int k_steps) : Place(place) {
-        taker = blockIdx.x / CLUSTER_M;
-        shares = {tile_rows * ((N + BN - 1) / BN) * k_steps, static_cast<int>(gridDim.x) / CLUSTER_M};
+    __device__ __forceinline__ Share(const Place& place, int tiles, int k_steps) : Place(place) {
+        taker = blockIdx.x / CLUSTER;
+        shares = {tiles * k_steps, static_cast<int>(gridDim.x) / CLUSTER};
         begin = shares.begin(taker), end = shares.begin(taker + 1);
     }
 
     __device__ __forceinline__ void pass_on(const float (&acc)[BN / 8][4], const Output& out, int row, int tile_begin,
                                             int from) const {
         // [put]
-        float* sums = workspace[blockIdx.x][from == tile_begin][0];
+        const bool inside = row + warp * 16 < out.M;
 #pragma unroll
         for (int n = 0; n < BN / 8; ++n)
-#pragma unroll
-            for (int lower = 0; lower < 2; ++lower) {
-                const int r = warp * 16 + lane / 4 + 8 * lower, c = 8 * n + lane % 4 * 2;
-                const float2 two = make_float2(acc[n][2 * lower], acc[n][2 * lower + 1]);
-                if (row + r < out.M) *reinterpret_cast<float2*>(sums + r * BN + c) = two;
-            }
+            if (inside)
+                workspace[blockIdx.x][from == tile_begin][warp][n][lane] =
+                    make_float4(acc[n][0], acc[n][1], acc[n][2], acc[n][3]);
         named_barrier(1, CONSUMERS);
         if (threadIdx.x == 0) {
             __threadfence();
-            atomicAdd(&arrivals[shares.owner(tile_begin) * CLUSTER_M + rank], 1);
+            atomicAdd(&arrivals[shares.owner(tile_begin) * CLUSTER + rank], 1);
         }
         // [/put]
+    }
+
+    // Element i of the sums of all peers, of which AT_ONCE are on their way at a time.
+    template <int AT_ONCE>
+    __device__ __forceinline__ float4 total(int first, int peers, int i) const {
+        float4 sum = make_float4(0, 0, 0, 0), v[AT_ONCE];
+        for (int from = 0; from < peers; from += AT_ONCE) {
+#pragma unroll
+            for (int n = 0; n < AT_ONCE; ++n) {
+                const int peer = from + n;
+                v[n] = make_float4(0, 0, 0, 0);
+                if (peer < peers) v[n] = __ldcg(workspace[(first + peer) * CLUSTER + rank][peer == 0][0][0] + i);
+            }
+#pragma unroll
+            for (int n = 0; n < AT_ONCE; ++n)
+                sum = make_float4(sum.x + v[n].x, sum.y + v[n].y, sum.z + v[n].z, sum.w + v[n].w);
+        }
+        return sum;
     }
 
     template <typename RowOf, typename ColOf>
@@ -59,39 +75,31 @@ struct Share : Place {
             const int first = shares.owner(tile * k_steps);
             const int peers = shares.owner((tile + 1) * k_steps - 1) - first + 1, me = taker - first;
             if (peers == 1) continue;
-            unsigned* const arrived = &arrivals[first * CLUSTER_M + rank];
+            unsigned* const arrived = &arrivals[first * CLUSTER + rank];
             if (threadIdx.x == 0)
                 while (load_acquire(arrived) < peers) continue;
             __syncwarp();
             named_barrier(1, CONSUMERS);
-            // A thread adds up four neighbours of a row over every second block, its partner over the others. The
-            // slice is a share of the rows inside of C.
+            // A thread adds up the four sums of a lane. The slice is a share of what the warps with rows inside of C have
+            // put there.
             const int row = row_of(tile), col = col_of(tile);
-            const int fours = max(min(BM, out.M - row), 0) * (BN / 4), half = lane / 16;
-            for (int at = fours * me / peers; at < fours * (me + 1) / peers; at += CONSUMERS / 2) {
-                const int i = at + warp * 16 + lane % 16, r = i / (BN / 4), c = i % (BN / 4) * 4;
-                const bool here = i < fours * (me + 1) / peers;
-                float4 sum = make_float4(0, 0, 0, 0);
-                if (here) {
-#pragma unroll IN_FLIGHT
-                    for (int peer = half; peer < peers; peer += 2) {
-                        const float4 v = __ldcg(reinterpret_cast<const float4*>(
-                            &workspace[(first + peer) * CLUSTER_M + rank][peer == 0][r][c]));
-                        sum = make_float4(sum.x + v.x, sum.y + v.y, sum.z + v.z, sum.w + v.w);
+            const int fours = min(BM, max(out.M - row + 15, 0) / 16 * 16) * (BN / 4);
+            for (int i = fours * me / peers + threadIdx.x; i < fours * (me + 1) / peers; i += CONSUMERS) {
+                const float4 sum = peers > FEW ? total<MANY>(first, peers, i) : total<FEW>(first, peers, i);
+#pragma unroll
+                for (int lower = 0; lower < 2; ++lower) {
+                    const int r = row + i / (BN * 4) * 16 + i % 32 / 4 + 8 * lower;
+                    const int c = col + i / 32 % (BN / 8) * 8 + i % 4 * 2;
+                    if (r >= out.M || c >= out.N) continue;
+                    float x = out.alpha * (lower ? sum.z : sum.x), y = out.alpha * (lower ? sum.w : sum.y);
+                    Out* target = out.C + size_t(r) * out.N + c;
+                    if (out.beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
+                        x += out.beta * static_cast<float>(target[0]);
+                        y += out.beta * static_cast<float>(target[1]);
                     }
+                    target[0] = static_cast<Out>(x);
+                    target[1] = static_cast<Out>(y);
                 }
-                sum.x += __shfl_xor_sync(~0u, sum.x, 16), sum.y += __shfl_xor_sync(~0u, sum.y, 16);
-                sum.z += __shfl_xor_sync(~0u, sum.z, 16), sum.w += __shfl_xor_sync(~0u, sum.w, 16);
-                if (!here || half == 1) continue;
-                if (col + c >= out.N) continue;
-                sum = make_float4(out.alpha * sum.x, out.alpha * sum.y, out.alpha * sum.z, out.alpha * sum.w);
-                Out* target = out.C + size_t(row + r) * out.N + col + c;
-                if (out.beta != 0.0f) {  // beta = 0 must not read C: it may hold anything
-                    const float4 old = load4(target);
-                    sum = make_float4(sum.x + out.beta * old.x, sum.y + out.beta * old.y, sum.z + out.beta * old.z,
-                                      sum.w + out.beta * old.w);
-                }
-                store4(target, sum);
             }
 
             __syncwarp();

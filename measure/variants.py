@@ -28,6 +28,12 @@ BF16, HALF = {"BF16_INPUT": 1, "BF16_OUTPUT": 1}, {"HALF_OUTPUT": 1}
 
 CP_ASYNC = "cp_async<4 * COPY>(shared_address(tile + k * (COLS + PAD)), source);"
 THROUGH_REGISTERS = "*(float4*)(tile + k * (COLS + PAD)) = *(const float4*)source;"
+NEVER = "if (alpha == 12345.0f) "  # of what a control leaves out, and the compiler must not know of
+NO_PRODUCTS = (("wgmma_k16<In, 0, 1>(acc,", f"{NEVER}wgmma_k16<In, 0, 1>(acc,"),)
+NO_SUMS = (
+    ("share.pass_on(acc,", f"{NEVER}share.pass_on(acc,"),
+    ("share.finish(row_of,", f"{NEVER}share.finish(row_of,"),
+)
 NO_SETMAXNREG = (
     ("registers_shrink_to<PRODUCER_REGISTERS>();", ";"),
     ("registers_grow_to<CONSUMER_REGISTERS>();", ";"),
@@ -131,6 +137,28 @@ COMPARED = (
         (4096, 8192),
         ({"BM": 64, "PINGPONG": 0}, {"BM": 64, "PINGPONG": 1}),
         BF16,
+    ),
+    # Few tiles: more warps for each of them
+    Comparison(
+        "warp_tiled",
+        (1024,),
+        tuple({"BK": 8 * n, "MIN_BLOCKS": 8 // n, "SLICES": n} for n in (1, 2, 4)),
+        {},
+    ),
+    # Few rows, and a deep product: what products and sums add to the copies. (Those that leave them out are wrong.)
+    Comparison(
+        "wgmma_split",
+        tuple((m, 8192, 8192) for m in (16, 64, 128)),
+        ({},),
+        BF16,
+        {"no products": NO_PRODUCTS},
+    ),
+    Comparison(
+        "wgmma_split",
+        ((256, 256, 65536),),
+        ({"CLUSTER_N": 2}, {"CLUSTER_N": 1, "A_BOX": 128, "BLOCKS": 128}),
+        BF16,
+        {"no sums": NO_SUMS, "neither sums nor products": NO_SUMS + NO_PRODUCTS},
     ),
 )
 

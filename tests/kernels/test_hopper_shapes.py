@@ -21,7 +21,7 @@ SETTINGS = [
     ("wgmma_split", {"SPLIT": 1, "STAGES": 2, "PER_SM": 2, "HALF_OUTPUT": 1}),
     ("wgmma_split", {"SPLIT": 2, "BM": 64, "A_BOX": 16, "STAGES": 4, "HALF_OUTPUT": 1}),
     ("wgmma_split", {"SPLIT": 8, "BM": 64, "BN": 256, "A_BOX": 64, "STAGES": 3}),
-    ("wgmma_split", {"SPLIT": 0, "CLUSTER_M": 2, "TOGETHER": 3, "HALF_OUTPUT": 1}),
+    ("wgmma_split", {"SPLIT": 0, "CLUSTER_M": 2, "CLUSTER_N": 2, "A_BOX": 64, "HALF_OUTPUT": 1}),
     ("wgmma_fp8", {}),
     ("wgmma_fp8", {"PROMOTE": 128}),
     ("wgmma_fp8", {"PROMOTE": 512, "BN": 128, "STAGES": 6, "FLOAT_OUTPUT": 1}),
@@ -69,7 +69,6 @@ def test_blocks_share_tiles_as_split_says():
         ("wgmma_split", {"BM": 64}, "A_BOX to divide BM"),
         ("wgmma_split", {"SPLIT": 4, "HALF_OUTPUT": 1}, "slices of whole panels of C"),
         ("wgmma_split", {"CLUSTER_M": 2}, "SPLIT of 0 or 1 for clusters"),
-        ("wgmma_split", {"TOGETHER": 5}, "fewer k-steps together than stages"),
         ("tma_mma", {"BM": 128}, "eight warps"),
         ("wgmma_fp8", {"TF32_INPUT": 1, "INT8_INPUT": 1}, "one type of input"),
         ("wgmma_fp8", {"PROMOTE": 100}, "PROMOTE to be a multiple of the k-step"),
@@ -106,8 +105,13 @@ SIZES = [
         (257, 400, 72),
     ),
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 7}, (257, 136, 200)),
-    # a cluster whose second tile is outside of C; copies of three k-steps and of what is left
-    ("wgmma_split", {"SPLIT": 0, "BLOCKS": 8, "CLUSTER_M": 2, "TOGETHER": 3}, (257, 136, 840)),
+    # clusters whose second row or column of tiles is outside of C
+    ("wgmma_split", {"SPLIT": 0, "BLOCKS": 8, "CLUSTER_M": 2}, (257, 136, 840)),
+    (
+        "wgmma_split",
+        {"SPLIT": 0, "BLOCKS": 9, "CLUSTER_M": 2, "CLUSTER_N": 2, "A_BOX": 64},
+        (130, 264, 840),
+    ),
     ("wgmma_split", {"SPLIT": 1, "BLOCKS": 4, "CLUSTER_M": 2, "HALF_OUTPUT": 1}, (130, 264, 200)),
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 5}, (130, 264, 136)),  # others poll while one resets
     ("wgmma_split", {"SPLIT": 0, "BLOCKS": 3, "BF16_INPUT": 1, "BF16_OUTPUT": 1}, (64, 136, 456)),
