@@ -279,7 +279,8 @@ def record(seconds: float = 500.0, jobs: int = JOBS, again: bool = False) -> tup
             held[row.key] |= {"digest": mark, "runs": {}}
         if find(row.rung).runs_on(here.arch):
             wanted.append(row)
-            held[row.key].setdefault("repairs", _repairs(row, here.arch))
+            if "repairs" not in held[row.key]:
+                held[row.key]["repairs"] = _repairs(row, here.arch)
         else:
             held[row.key]["not_run"] = f"needs sm_{find(row.rung).min_arch}"
             unfit.append(row)
