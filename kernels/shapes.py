@@ -201,14 +201,14 @@ def split_shared(*, BM: int, BN: int, STAGES: int, SPLIT: int, **_: int) -> int:
 
 
 def split_is_worth_trying(
-    *, BM: int, BN: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, **macros: int
+    *, BM: int, BN: int, STAGES: int, SPLIT: int, A_BOX: int, PER_SM: int, CLUSTER_M: int, CLUSTER_N: int, **macros: int
 ) -> bool:  # fmt: skip
     """Whether this can win somewhere: two blocks on a multiprocessor where tiles take few k-steps, clusters of tiles
     where K is deep, wide tiles where none is shared.
     """
     if BN == 256 and (BM, SPLIT, PER_SM, CLUSTER_M) != (128, 1, 1, 1):
         return False
-    if A_BOX != BM and (A_BOX != 16 or BM != 64):
+    if A_BOX * CLUSTER_N != BM and (A_BOX != 16 or BM != 64):
         return False
     if CLUSTER_M > 1 and (SPLIT or BM != 128 or PER_SM > 1):
         return False
