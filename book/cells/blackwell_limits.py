@@ -48,5 +48,5 @@ def show(*tiles: tuple[int, bool]) -> None:
     columns.show(
         HEADS,
         rows,
-        caption="Per k-step of 64 and SM. Counts, and rates of data sheets and of Hopper: bounds, not times.",
+        caption="Per k-step of 64 and SM. Counts, and rates of data sheets and of Hopper: no times; the shared path is supposed.",
     )
