@@ -146,7 +146,11 @@ LADDER = (
             and warp_tiles_fit(BM=BM, BN=BN, BK=BK, SLICES=SLICES, **m)
             and 2 * FLOAT * BK * (BM + 4 + BN) <= STATIC_SHARED
         ),
-        promises=promise((LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 2), (SCALARS, 1), (VECTORS, 4)),
+        checked=({"BM": 64, "BN": 64, "BK": 16, "WN": 32, "TM": 8, "MIN_BLOCKS": 4, "SLICES": 2},),
+        # A warp's sums from other slices are 512 different bytes.
+        promises=lambda SLICES, **_: promise(
+            (LOAD, None, 16), (STORE, None, 16), (FROM_SHARED, 2 if SLICES == 1 else 4), (SCALARS, 1), (VECTORS, 4)
+        )(),
     ),
     Rung(
         "async_copy", 8, "cp.async moves a tile without registers",
@@ -437,7 +441,10 @@ LADDER = (
         alignment=8,
         early=True,
         promises=of_wgmma((FROM_SHARED, 4), (STORE, None, 16), *PANELS),
-        checked=({"SPLIT": 4}, {"SPLIT": 8, "BN": 256, "STAGES": 2}, {"A_BOX": 16}),
+        checked=(
+            {"SPLIT": 4}, {"SPLIT": 8, "BN": 256, "STAGES": 2}, {"A_BOX": 16},
+            {"SPLIT": 0, "CLUSTER_M": 2, "CLUSTER_N": 2, "A_BOX": 64, "BLOCKS": 8},
+        ),
         min_arch=90, max_arch=90,
         variants=HOPPER_TYPES,
         domains={"SPLIT": (0, 1, 2, 4, 8)},

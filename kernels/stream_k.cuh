@@ -12,7 +12,7 @@
 __device__ float4 workspace[BLOCKS * PER_SM][2][CONSUMER_WARPS][BN / 8][32];
 // How many blocks have put their sums there, and have read them: one count per tile, at the first block that shares it.
 __device__ unsigned arrivals[BLOCKS * PER_SM];
-constexpr int FEW = 4, MANY = BM > 128 ? 16 : 32;  // sums of others that a thread reads at once, into registers
+constexpr int FEW = 4, MANY = BM * PER_SM > 128 ? 16 : 32;  // sums of others that a thread has registers for at once
 
 __device__ __forceinline__ unsigned load_acquire(const unsigned* counter) {  // PTX ISA 9.7.9.8: ld.acquire
     unsigned value;

@@ -69,7 +69,7 @@ LOOPS = {
         stage();
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
+        for (int k = 0; k < DEPTH; ++k) {
             load_fragments(0, k);
             multiply(0);
         }
@@ -83,8 +83,8 @@ LOOPS = {
         __syncthreads();
         load_fragments(0, 0);
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k + 1 < BK) load_fragments((k + 1) % 2, k + 1);
+        for (int k = 0; k < DEPTH; ++k) {
+            if (k + 1 < DEPTH) load_fragments((k + 1) % 2, k + 1);
             multiply(k % 2);
         }
         __syncthreads();
@@ -99,8 +99,8 @@ LOOPS = {
     for (int k0 = 0; k0 < K; k0 += BK) {
         if (k0 + BK < K) fetch();
 #pragma unroll
-        for (int k = 0; k < BK; ++k) {
-            if (k == BK - 2) stage();
+        for (int k = 0; k < DEPTH; ++k) {
+            if (k == DEPTH - 2) stage();
             load_fragments(0, k);
             multiply(0);
         }
@@ -108,7 +108,7 @@ LOOPS = {
     }
 """,
 }
-_LOOP = ("    fetch();\n    stage();\n", "\n    // [store]")
+_LOOP = ("    fetch();\n    stage();\n", "\n    // [slices]")
 ONE_BUFFER = ("float tiles[2 * BUFFER]", "float tiles[BUFFER]")
 
 

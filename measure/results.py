@@ -33,13 +33,16 @@ class Recording:
 
     @property
     def label(self) -> str:
-        """What to print beside every recorded number."""
-        return f"recorded on {self.gpu}, {self.recorded[:10]}"
+        """What to print beside recorded numbers."""
+        return self.label_of(self.rows)
 
     def label_of(self, rows: Iterable[Mapping]) -> str:
-        """The label of these rows: one that an earlier recording left has a date of its own."""
-        dates = sorted({row.get("recorded", self.recorded)[:10] for row in rows})
-        return f"recorded on {self.gpu}, {' and '.join(dates)}"
+        """The same beside these rows."""
+        return f"recorded on {self.gpu}, {self.dates(rows)}"
+
+    def dates(self, rows: Iterable[Mapping]) -> str:
+        """When these rows were recorded: one that was timed again has a date of its own."""
+        return " and ".join(sorted({row.get("recorded", self.recorded)[:10] for row in rows}))
 
     @property
     def peak(self) -> Peak | None:

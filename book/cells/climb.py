@@ -74,7 +74,7 @@ def bars(size: int = 4096):
         caption=f"{size} x {size} x {size}. Below 1, the rung is slower than the one that it changes.",
         highlight=[f"{most} over {before}"],
         machine=recording.gpu,
-        recorded=recording.recorded[:10],
+        recorded=recording.dates(recording.select(size=size)),
     )
 
 

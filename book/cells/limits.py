@@ -47,7 +47,8 @@ def show(*rungs: str, title: str = "") -> None:
 
 def waits(rung: str, least: float = 0.02):
     """What an average warp waits for between two of its instructions, as bars."""
-    return wait_bars(rung, row(rung)["stalls"], stored(), least)
+    source = {**stored(), **row(rung)}  # a row that was watched again has a date of its own
+    return wait_bars(rung, source["stalls"], source, least)
 
 
 def wait_bars(name: str, stalls: Mapping[str, float | None], source: Mapping, least: float = 0.02):

@@ -117,7 +117,7 @@ def _drawing(rows: Sequence[dict], title: str | None, recording=None):
         gpu, peak, date = here.name, here.peak, datetime.date.today().isoformat()
     else:
         recording = recording or recorded()
-        gpu, peak, date = recording.gpu, recording.peak, recording.recorded[:10]
+        gpu, peak, date = recording.gpu, recording.peak, recording.dates(rows)
     types = {row["inputs"] for row in rows}
     limits = {kind: peak.tflops(kind) for kind in types if kind in KINDS} if peak else {}
     limits = {kind: limit for kind, limit in limits.items() if limit}

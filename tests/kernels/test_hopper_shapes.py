@@ -1,11 +1,17 @@
 """tma_mma, wgmma_split and wgmma_fp8: settings that compile, grids, refusals, and results on the emulator."""
 
+import importlib
+import sys
+from types import SimpleNamespace
+from unittest.mock import MagicMock
+
 import numpy as np
 import pytest
 
 import emulator
 from emulator import TensorMap
 from kernels.build import build
+from kernels.errors import UnsupportedGPU
 from kernels.rungs import find
 
 ARCH = "90a"
@@ -60,6 +66,38 @@ def test_blocks_share_tiles_as_split_says():
     assert rung.geometry({"SPLIT": 0, "CLUSTER_M": 2, "BLOCKS": 131}, *sizes)[0] == (130, 1, 1)
     assert rung.geometry({"SPLIT": 1}, *sizes)[0] == (4, 1, 1)
     assert rung.geometry({"SPLIT": 1, "PER_SM": 2}, 4096, 4096, 128)[0] == (264, 1, 1)
+
+
+def test_a_launch_whose_blocks_would_wait_for_ever_is_refused(monkeypatch):
+    """Clusters of four fit 30 times on an H200: its 132 multiprocessors are not 33 groups of four."""
+
+    def driver(room):
+        class Driver:
+            CUfunction = staticmethod(lambda pointer: pointer)
+            CUlaunchAttribute, CUlaunchConfig = MagicMock, SimpleNamespace
+            CUfunction_attribute = CUlaunchAttributeID = MagicMock()
+            CUresult = SimpleNamespace(CUDA_SUCCESS=0)
+            cuFuncGetAttribute = staticmethod(lambda attribute, function: (0, 4))
+            cuOccupancyMaxActiveClusters = staticmethod(lambda function, config: (0, room))
+
+        return SimpleNamespace(driver=Driver)
+
+    launch = importlib.import_module("kernels.launch")
+    monkeypatch.setattr(launch, "gpu", lambda: SimpleNamespace(name="an H200"))
+    kernel = SimpleNamespace(kernel=SimpleNamespace(ptr=1))
+    shared, alone = (
+        build(
+            find("wgmma_split"),
+            find("wgmma_split").resolve({"SPLIT": split, "A_BOX": 64, **quad}),
+            ARCH,
+        )
+        for split, quad in ((0, {"CLUSTER_M": 2, "CLUSTER_N": 2}), (1, {}))
+    )
+    monkeypatch.setitem(sys.modules, "cuda.bindings", driver(30))
+    launch._check_room(kernel, shared, "gemm", (120, 1, 1), (288, 1, 1), 1 << 17)
+    launch._check_room(kernel, alone, "gemm", (132, 1, 1), (288, 1, 1), 1 << 17)  # nobody waits
+    with pytest.raises(UnsupportedGPU, match=r"132 blocks of gemm .* runs 120 of them at a time"):
+        launch._check_room(kernel, shared, "gemm", (132, 1, 1), (288, 1, 1), 1 << 17)
 
 
 @pytest.mark.parametrize(
