@@ -48,7 +48,8 @@ def named(change: Mapping[str, int]) -> str:
 @dataclass(frozen=True)
 class Comparison:
     """A rung at some sizes (of a square, or M, N, K), and the values of its macros that are compared. rewritten: {name:
-    texts of its source and what stands in their place}, compared with the first of the changes, which `first` names.
+    texts of its source and what stands in their place}, compared with the first of the changes, which `first` names;
+    wrong: these leave something out, to see what it costs.
     """
 
     rung: str
@@ -57,6 +58,7 @@ class Comparison:
     formats: Mapping[str, int]
     rewritten: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     first: str = ""
+    wrong: bool = False
 
 
 COMPARED = (
@@ -152,6 +154,7 @@ COMPARED = (
         ({},),
         BF16,
         {"no products": NO_PRODUCTS},
+        wrong=True,
     ),
     Comparison(
         "wgmma_split",
@@ -159,6 +162,7 @@ COMPARED = (
         ({"CLUSTER_N": 2}, {"CLUSTER_N": 1, "A_BOX": 128, "BLOCKS": 128}),
         BF16,
         {"no sums": NO_SUMS, "neither sums nor products": NO_SUMS + NO_PRODUCTS},
+        wrong=True,
     ),
 )
 

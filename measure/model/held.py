@@ -133,7 +133,7 @@ def compare() -> None:
 def _changes() -> Iterator[tuple[int, tuple, tuple]]:
     """(size, (rung, macros), (rung, macros)): the two sides of every comparison on square matrices, and of every step."""
     for comparison in COMPARED:
-        for n in comparison.sizes:
+        for n in (size for size in comparison.sizes if isinstance(size, int)):
             chosen = configuration(comparison.rung, extents(n), 90, comparison.formats).macros
             first, *others = ({**chosen, **change} for change in comparison.changes)
             for macros in others:

@@ -153,7 +153,7 @@ def test_every_rung_that_is_timed_has_a_structure():
             "wgmma_split",
             {"SPLIT": 1},
             132,
-            (32, 32),
+            (32, 16),
         ),  # each block at a tile of its own, far from the others
     ],
 )

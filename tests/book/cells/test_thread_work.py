@@ -26,7 +26,7 @@ def test_no_rung_is_faster_than_its_ceiling(capsys):
 
 
 def test_waves_of_a_small_product_leave_places_empty(capsys):
-    thread_work.show_waves("warp_tiled", 1024, 8192)
+    thread_work.show_waves("async_pipeline", 1024, 8192)
     small, large = capsys.readouterr().out.splitlines()[1:3]
     assert int(small.split()[-1].rstrip("%")) < 50 < int(large.split()[-1].rstrip("%"))
 
