@@ -61,7 +61,7 @@ def moved(trace) -> dict[str, int]:
     kinds = {
         "A and B, by TMA": ("cp.async.bulk.tensor",),
         "sums sent through the cluster": ("st.async",),
-        "sums put into the workspace": ("st.global.v2.f32",),
+        "sums put into the workspace": ("st.global.v4.f32",),
         "sums read from the workspace": ("ld.global.cg.v4.f32",),
     }
     return {

@@ -258,10 +258,11 @@ def _changed_on_the_way(case: Case, got, bad, missing) -> Finding | None:
 
 def _off_by_one_number(case: Case, got, bad, missing) -> Finding | None:
     """Where every element is too large by the same number, or by the same factor."""
-    if not case.tolerance or not (bad | missing).all() or got.size < 3:
+    loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
+    small = np.abs(case.expected) <= loose  # so near to 0 that a factor may leave it right
+    if not case.tolerance or not (bad | missing | small).all() or got.size < 3:
         return None
     off = got.astype(float) - case.expected
-    loose = 4 * np.broadcast_to(case.tolerance * case.scale, got.shape)
     middle = float(np.median(off))
     if (np.abs(off - middle) <= loose).all() and abs(middle) > 2 * loose.max():
         side = "large" if middle > 0 else "small"
