@@ -202,7 +202,7 @@ def gemm(
     c = _pad(xp, poison, Mp, Np, copy=True)  # an element that the kernel leaves out is seen
     trace = launch(
         how.build, rung.entry, how.grid, how.block, how.arguments(a, b, c, alpha, beta),
-        how.shared_bytes, machine, merged,
+        how.shared_bytes, machine, merged, rung.together(**how.macros),
     )  # fmt: skip
     return Result(_like(given, c[:M, :N]), trace, how, machine)
 

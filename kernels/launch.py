@@ -29,7 +29,6 @@ MAX_BLOCK = (1024, 1024, 64)
 DEFAULT_SHARED = 48 * 1024
 PTX_PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)")
 PTX_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
-POLLS = "ld.acquire.gpu"  # in a kernel whose blocks wait for what others count in global memory
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,14 @@ def launch(
     shared_bytes: int = 0,
     machine: str = "auto",
     merged: Mapping[int, int] | None = None,
+    together: bool = False,
 ):
     """Run one kernel; returns the emulator's Trace, or None from a GPU.
 
     `args`: NumPy arrays are read and written in place on either machine, CuPy arrays stay on the
     GPU, numbers go by value. `shared_bytes` is dynamic shared memory, `merged` is for the emulator
-    (`emulator.Module.launch`). ValueError or UnsupportedGPU
+    (`emulator.Module.launch`), `together` for a GPU: all blocks wait for one another, and are not launched
+    where they cannot run at the same time. ValueError or UnsupportedGPU
     before the launch say what was wrong and what would be right.
     """
     machine = choose(machine)
@@ -81,24 +82,32 @@ def launch(
             shared_bytes=shared_bytes,
             merged=merged,
         )
-    _launch_on_gpu(build, entry, grid, block, args, shared_bytes)
+    _launch_on_gpu(build, entry, grid, block, args, shared_bytes, together)
     return None
 
 
 def prepare_on_gpu(
-    build: Build, entry: str | None, grid, block, args, shared_bytes: int = 0, early: bool = False
+    build: Build,
+    entry: str | None,
+    grid,
+    block,
+    args,
+    shared_bytes: int = 0,
+    early: bool = False,
+    together: bool = False,
 ):
     """A function that launches this kernel on these CuPy arrays and returns at once: for timing.
 
     With `early`, a launch may begin while the kernel before it in the stream ends: for kernels that wait
-    for that one themselves (CUDA C++ Programming Guide, "Programmatic Dependent Launch").
+    for that one themselves (CUDA C++ Programming Guide, "Programmatic Dependent Launch"). `together` as in `launch`.
     """
     entry = entry or build.entry
     grid, block = _extent(grid, MAX_GRID, "grid"), _extent(block, MAX_BLOCK, "block")
     given = _arguments(build, entry, args)
     encoded = _encoded(given)
     kernel = _kernel(build, entry, shared_bytes)
-    _check_room(kernel, build, entry, grid, block, shared_bytes)
+    if together:
+        _check_room(kernel, entry, grid, block, shared_bytes)
     if early:
         launch_it = _early(kernel, grid, block, encoded, shared_bytes)
     else:
@@ -207,11 +216,14 @@ def loaded(ptx: str):
     return emulator.Module(ptx)
 
 
-def _launch_on_gpu(build: Build, entry: str, grid, block, args, shared_bytes: int) -> None:
+def _launch_on_gpu(
+    build: Build, entry: str, grid, block, args, shared_bytes: int, together: bool
+) -> None:
     import cupy
 
     kernel = _kernel(build, entry, shared_bytes)
-    _check_room(kernel, build, entry, grid, block, shared_bytes)
+    if together:
+        _check_room(kernel, entry, grid, block, shared_bytes)
     arrays = {i: a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
     copies = {i: cupy.asarray(a) for i, a in arrays.items()}
     kernel(
@@ -248,10 +260,8 @@ def _kernel(build: Build, entry: str, shared_bytes: int):
     return kernel
 
 
-def _check_room(kernel, build: Build, entry: str, grid, block, shared_bytes: int) -> None:
-    """UnsupportedGPU where blocks wait for others that this GPU cannot run beside them: such a launch never ends."""
-    if POLLS not in build.ptx:
-        return
+def _check_room(kernel, entry: str, grid, block, shared_bytes: int) -> None:
+    """UnsupportedGPU where this GPU cannot run all blocks at the same time. (CUDA Driver API: cuOccupancyMaxActiveClusters.)"""
     from cuda.bindings import driver
 
     function = driver.CUfunction(kernel.kernel.ptr)
@@ -265,7 +275,11 @@ def _check_room(kernel, build: Build, entry: str, grid, block, shared_bytes: int
     config.sharedMemBytes = shared_bytes
     config.attrs, config.numAttrs = [cluster], 1
     status, room = driver.cuOccupancyMaxActiveClusters(function, config)
-    if status == driver.CUresult.CUDA_SUCCESS and math.prod(grid) > room * size:
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(
+            f"the driver does not say how many blocks of {entry} run at a time: {status}"
+        )
+    if math.prod(grid) > room * size:
         raise UnsupportedGPU(
             f"{math.prod(grid)} blocks of {entry} wait for one another, and this {gpu().name} runs {room * size} of "
             f"them at a time (clusters of {size}): give it no more, by BLOCKS"

@@ -76,6 +76,7 @@ class Rung:
     TMA, the tile (rows, columns) of one copy of A and B, and of C where it stores by TMA: such a kernel takes
     tensor maps (`tensor_map`), 128-byte swizzled, for A and B, and one for C before C itself. `early` is for a
     kernel that waits itself for the one before it in the stream (griddepcontrol): its launch may begin sooner.
+    `together` says of which macros the blocks wait for one another, so that all have to run at the same time.
     `before` is the rung that it changes, of the same number formats, which its speed is compared with.
     `timed`: False for a rung that nobody has timed here, which tables of times and drawings of the ladder leave out.
     `promises` is what `check` holds its accesses to, besides no spills; `checked` are settings that it runs besides the
@@ -108,6 +109,7 @@ class Rung:
     fallbacks: tuple[Macros, ...] = ()
     boxes: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     early: bool = False
+    together: Callable[..., bool] = lambda **_: False
     machine: str = "any"
     before: str | None = None
     timed: bool = True

@@ -441,6 +441,7 @@ LADDER = (
         alignment=8,
         early=True,
         promises=of_wgmma((FROM_SHARED, 4), (STORE, None, 16), *PANELS),
+        together=lambda SPLIT, **_: SPLIT == 0,
         checked=({"SPLIT": 4}, {"SPLIT": 8, "BN": 256, "STAGES": 2}, {"A_BOX": 16},
                  {"SPLIT": 0, "CLUSTER_M": 2, "CLUSTER_N": 2, "A_BOX": 64, "BLOCKS": 8}),
         min_arch=90, max_arch=90,

@@ -187,6 +187,7 @@ def rung_launches(how: Plan, sets: Sequence[tuple]) -> list[Launch]:
             how.arguments(A, B, C, 1.0, 0.0),
             how.shared_bytes,
             how.rung.early,
+            how.rung.together(**how.macros),
         )
         for A, B, C in sets
     ]

@@ -37,13 +37,14 @@ def shapes(
     for m, n, k in sizes:
         at = {"m": m, "n": n, "k": k, "inputs": inputs, "output": output}
         found = {name: recording.select(name, **at)[:1] for name in rungs}
-        times = [row[0]["ms_median"] for row in found.values() if row]
-        library = next((row[0]["cublas_ms"] for row in found.values() if row), None)
-        if times and library:
-            shown += [row for one in found.values() for row in one]
+        timed = [row for one in found.values() for row in one]
+        fastest = min(timed, key=lambda row: row["ms_median"], default=None)
+        if fastest and fastest["cublas_ms"]:
+            shown += timed
             each = [f"{1e3 * row[0]['ms_median']:.1f}" if row else "" for row in found.values()]
             name = "\u00a0x\u00a0".join(map(str, (m, n, k)))  # one line on a phone
-            rows.append([name, *each, f"{1e3 * library:.1f}", f"{library / min(times):.1%}"])
+            library = f"{1e3 * fastest['cublas_ms']:.1f}"
+            rows.append([name, *each, library, f"{fastest['ratio_to_cublas']:.1%}"])
     if not rows:
         print("No time of these shapes has been recorded yet.")
         return
@@ -51,7 +52,7 @@ def shapes(
         {
             "M x N x K": "sizes of the product",
             **{name: f"microseconds by {name}, median" for name in rungs},
-            "cuBLAS": "microseconds by the library in the same run",
+            "cuBLAS": "microseconds by the library in the run of the fastest rung",
             "of cuBLAS": "speed of the fastest rung, as a share of cuBLAS's",
         },
         rows,

@@ -71,33 +71,35 @@ def test_blocks_share_tiles_as_split_says():
 def test_a_launch_whose_blocks_would_wait_for_ever_is_refused(monkeypatch):
     """Clusters of four fit 30 times on an H200: its 132 multiprocessors are not 33 groups of four."""
 
-    def driver(room):
-        class Driver:
-            CUfunction = staticmethod(lambda pointer: pointer)
-            CUlaunchAttribute, CUlaunchConfig = MagicMock, SimpleNamespace
-            CUfunction_attribute = CUlaunchAttributeID = MagicMock()
-            CUresult = SimpleNamespace(CUDA_SUCCESS=0)
-            cuFuncGetAttribute = staticmethod(lambda attribute, function: (0, 4))
-            cuOccupancyMaxActiveClusters = staticmethod(lambda function, config: (0, room))
-
-        return SimpleNamespace(driver=Driver)
+    class Driver:
+        CUfunction = staticmethod(lambda pointer: pointer)
+        CUlaunchAttribute, CUlaunchConfig = MagicMock, SimpleNamespace
+        CUfunction_attribute = CUlaunchAttributeID = MagicMock()
+        CUresult = SimpleNamespace(CUDA_SUCCESS=0)
+        cuFuncGetAttribute = staticmethod(lambda attribute, function: (0, 4))
+        cuOccupancyMaxActiveClusters = staticmethod(lambda function, config: (0, 30))
 
     launch = importlib.import_module("kernels.launch")
-    monkeypatch.setattr(launch, "gpu", lambda: SimpleNamespace(name="an H200"))
     kernel = SimpleNamespace(kernel=SimpleNamespace(ptr=1))
-    shared, alone = (
-        build(
-            find("wgmma_split"),
-            find("wgmma_split").resolve({"SPLIT": split, "A_BOX": 64, **quad}),
-            ARCH,
+    monkeypatch.setattr(launch, "gpu", lambda: SimpleNamespace(name="an H200"))
+    monkeypatch.setattr(launch, "_kernel", lambda *_: kernel)
+    monkeypatch.setattr(launch, "_arguments", lambda *_: [])
+    monkeypatch.setitem(sys.modules, "cuda.bindings", SimpleNamespace(driver=Driver))
+    rung = find("wgmma_split")
+    quad = {"CLUSTER_M": 2, "CLUSTER_N": 2, "A_BOX": 64}
+
+    def prepare(**macros):
+        values = rung.resolve(quad | macros)
+        grid, block, shared = rung.geometry(values, 4096, 4096, 4096)
+        assert grid == (macros["BLOCKS"], 1, 1)
+        launch.prepare_on_gpu(
+            None, rung.entry, grid, block, [], shared, together=rung.together(**values)
         )
-        for split, quad in ((0, {"CLUSTER_M": 2, "CLUSTER_N": 2}), (1, {}))
-    )
-    monkeypatch.setitem(sys.modules, "cuda.bindings", driver(30))
-    launch._check_room(kernel, shared, "gemm", (120, 1, 1), (288, 1, 1), 1 << 17)
-    launch._check_room(kernel, alone, "gemm", (132, 1, 1), (288, 1, 1), 1 << 17)  # nobody waits
-    with pytest.raises(UnsupportedGPU, match=r"132 blocks of gemm .* runs 120 of them at a time"):
-        launch._check_room(kernel, shared, "gemm", (132, 1, 1), (288, 1, 1), 1 << 17)
+
+    prepare(SPLIT=0, BLOCKS=120)
+    prepare(SPLIT=1, BLOCKS=132)  # nobody waits
+    with pytest.raises(UnsupportedGPU, match=r"132 blocks of .* runs 120 of them at a time"):
+        prepare(SPLIT=0, BLOCKS=132)
 
 
 @pytest.mark.parametrize(

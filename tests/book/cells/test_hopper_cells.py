@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from book.cells import mistakes, moves, probes, role_events, wgmma_clocks
+from book.cells import mistakes, moves, odd_shapes, probes, role_events, wgmma_clocks
 from emulator import Deadlock
 from kernels.gemm import gemm
 
@@ -77,3 +77,13 @@ def test_clocks_of_wgmma_are_the_recorded_ones():
     for n in (64, 128, 256):
         assert wgmma_clocks.clocks(n) == pytest.approx(n / 2, rel=1e-3)
         assert wgmma_clocks.wavefronts(n) == 16 + n // 4
+
+
+def test_sums_are_counted_on_either_way_to_those_who_share_a_tile():
+    put, sent = "sums put into the workspace", "sums sent through the cluster"
+    through_memory = odd_shapes.moved(odd_shapes.run(128, 512, 128, SPLIT=0, BLOCKS=3).trace)
+    assert (
+        through_memory[put] == through_memory["sums read from the workspace"] == 2 * 128 * 128 * 4
+    )
+    through_cluster = odd_shapes.moved(odd_shapes.run(128, 256, 512, SPLIT=2).trace)
+    assert (through_cluster[put], through_cluster[sent]) == (0, 2 * 128 * 128 * 4)
