@@ -139,6 +139,11 @@ def compiled(
     return by_rung
 
 
+def compiled_one(rung: Rung, macros: Mapping[str, int], arch: str) -> Candidate:
+    """One setting, compiled in this process."""
+    return _judge(rung, dict(macros), _compile(rung.name, dict(macros), arch), arch)
+
+
 def _compile(name: str, macros: dict, arch: str) -> Build | str:
     try:
         return build(name, macros, arch)

@@ -28,7 +28,7 @@ from kernels.rungs import RUNGS, find
 from kernels.settings import Setting, representative, size_class
 from kernels.table import table
 
-from .candidates import Candidate, compiled, late_settings, settings
+from .candidates import Candidate, compiled, compiled_one, late_settings, settings
 from .progress import aside, progress
 from .provenance import commit
 from .timing import matrices, measure, rung_launches
@@ -38,6 +38,7 @@ SECOND, FINALISTS = 12, 4  # settings that get a second look, and a full measure
 LEADERS = 2  # tiles that the macros of `late` are tried on
 SHARED = 12  # of the best tiles of one search that another one, alike, begins with
 SLOW = 3.0  # times the best so far: one launch says enough
+GAIN = 0.01  # of its time: what a setting has to bring before it replaces the one that is stored
 CLASSES = (
     "4096",
     "8192",
@@ -142,7 +143,9 @@ def search(
     keep: Callable[[Rung, tuple[int, int, int], Sequence[Candidate]], None] | None = None,
 ) -> Path:
     """Search every rung, type and class on this GPU within `seconds`; what is found is stored after
-    each. A class that was searched on a GPU of this name is left as it is, unless `again`.
+    each. A class that was searched on a GPU of this name, by a commit that anybody can look up, is left
+    as it is, unless `again`. What is stored is measured with the best, and stays unless one of them is
+    faster by `GAIN`.
 
     The budget is shared out evenly among what is left. Classes come in the order given, so that what
     does not fit in the time is the last. `keep` is given the rung, the size and all candidates of
@@ -153,7 +156,9 @@ def search(
         raise UnsupportedGPU("a search times kernels on a GPU")
     file = file or known.local_file()
     done = set() if again else {
-        (one.rung, one.types, one.size_class) for one in known.settings() if one.gpu == here.name
+        (one.rung, one.types, one.size_class)
+        for one in known.settings()
+        if one.gpu == here.name and not one.commit.endswith("+")
     }  # fmt: skip
     work = [
         (task, name)
@@ -179,8 +184,9 @@ def search(
         space = _space(task, name, builds, best, arch, jobs)
         share = left / (len(work) - number)
         size = representative(name)
+        held = _held(task, size, arch)
         try:
-            found = timed(task.rung, space, size, 2 * share, arch)
+            found = timed(task.rung, space, size, 2 * share, arch, held)
         except (UnsupportedGPU, ValueError) as error:
             aside(f"{task.rung.name} {name}: skipped, {error}")
             continue
@@ -188,7 +194,7 @@ def search(
         best[task.rung.name, task.types, name] = [
             replace(c, ms=None, checked=False) for c in ranked if not c.dropped
         ][:SHARED]
-        _remember(task.rung, found, size, file)
+        _remember(task.rung, found, size, file, held)
         if keep:
             keep(task.rung, size, ranked)
     progress(len(work), len(work))
@@ -211,6 +217,12 @@ def _space(task: Task, name: str, builds, best, arch: str, jobs: int | None) -> 
     )
 
 
+def _held(task: Task, size: tuple[int, int, int], arch: str) -> Candidate:
+    """What is stored today for this search, or the row's defaults."""
+    macros = known.configuration(task.rung, size, arch, task.formats).macros
+    return compiled_one(task.rung, macros, arch)
+
+
 def _order(candidate: Candidate):
     return (
         bool(candidate.dropped),
@@ -226,12 +238,15 @@ def timed(
     size: tuple[int, int, int],
     seconds: float,
     arch: str,
+    held: Candidate | None = None,
 ) -> list[Candidate]:
     """The candidates with their times at this size, within about `seconds`: one launch of each, a few
     of the better ones, then, of the best with all their `late` settings, a full measurement and a
-    check.
+    check. `held` is measured in full with them, however it looked.
     """
     bench = Bench(rung, size, time.monotonic() + seconds)
+    if held:
+        candidates = [held, *(c for c in candidates if _name(c) != _name(held))]
     first = _looked(bench, candidates, LOOK_SAMPLES)
     second = _looked(bench, _best(first, SECOND), SECOND_SAMPLES)
     variants = [
@@ -244,6 +259,8 @@ def timed(
     late = _looked(bench, [c for c in late if not _waits(rung, c)], SECOND_SAMPLES)
     pool = {_name(c): c for c in (*first, *second, *late)}
     while finalists := _best((c for c in pool.values() if not c.checked), FINALISTS):
+        if held and not any(_name(c) == _name(held) for c in finalists):
+            finalists += _best([pool[_name(held)]], 1)
         judged = {_name(c): c for c in _finals(bench, finalists)}
         pool |= judged
         if any(c.checked for c in judged.values()):
@@ -403,12 +420,16 @@ def _remember(
     candidates: Sequence[Candidate],
     size: tuple[int, int, int],
     file: Path | None = None,
+    held: Candidate | None = None,
 ) -> None:
-    """Keep the fastest of the candidates that were timed and are right."""
+    """Keep the fastest of the candidates that were timed and are right; `held`, if none is faster by `GAIN`."""
     there = _best((c for c in candidates if c.checked), 1)
     if not there:
         return
     winner, here = there[0], gpu()
+    if held:
+        again = [c for c in candidates if c.checked and _name(c) == _name(held)]
+        winner = next((c for c in again if winner.ms > (1 - GAIN) * c.ms), winner)
     found = Setting(
         rung=rung.name,
         types=str(rung.types(winner.macros)),

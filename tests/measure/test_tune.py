@@ -106,7 +106,9 @@ class Clockwork:
         monkeypatch.setattr(module, "_one_launch", self.launch)
         monkeypatch.setattr(module, "measure", self.measure)
         monkeypatch.setattr(module, "check_one", self.check)
+        monkeypatch.setattr(module, "commit", lambda: "abc")
         monkeypatch.setattr(module, "compiled", self.compiled)
+        monkeypatch.setattr(module, "compiled_one", lambda rung, m, _: module.Candidate(dict(m)))
 
     def launch(self, candidate):
         self.launched.append(dict(candidate.macros))
@@ -171,6 +173,28 @@ def test_every_class_is_searched_once_and_stored_as_it_is_found(tmp_path, monkey
     assert len(machine.launched) == before
     module.search(["coarsened_1d"], ("4096",), 60.0, again=True)
     assert len(machine.launched) > before
+
+
+@pytest.mark.parametrize(("gain", "stays"), [(0.5 * module.GAIN, True), (2 * module.GAIN, False)])
+def test_what_is_stored_stays_unless_another_is_clearly_faster(tmp_path, monkeypatch, gain, stays):
+    ms = {}
+    Clockwork(monkeypatch, tmp_path, lambda macros: ms.get(macros["BM"], 2.0))
+    ms[128] = 1.0
+    module.search(["coarsened_1d"], ("4096",), 60.0)
+    stored = settings.configuration("coarsened_1d", 4096)
+    assert stored.macros["BM"] == 128
+    ms[64] = 1.0 - gain
+    module.search(["coarsened_1d"], ("4096",), 60.0, again=True)
+    assert (settings.configuration("coarsened_1d", 4096).macros == stored.macros) == stays
+
+
+def test_what_nobody_can_look_up_is_searched_again(tmp_path, monkeypatch):
+    machine = Clockwork(monkeypatch, tmp_path, slow_below_16)
+    for commit, again in (("abc+", True), ("abc", True), ("abc", False)):
+        monkeypatch.setattr(module, "commit", lambda commit=commit: commit)
+        before = len(machine.launched)
+        module.search(["coarsened_1d"], ("4096",), 60.0)
+        assert (len(machine.launched) > before) == again
 
 
 def test_what_does_not_fit_in_the_time_is_named(tmp_path, monkeypatch, capsys):
