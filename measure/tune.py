@@ -258,6 +258,8 @@ def timed(
     late = compiled(variants, arch)[rung.name] if variants else []
     late = _looked(bench, [c for c in late if not _waits(rung, c)], SECOND_SAMPLES)
     pool = {_name(c): c for c in (*first, *second, *late)}
+    if held:
+        pool[_name(held)] = first[0]  # as it was before a second look that the time may have ended
     while finalists := _best((c for c in pool.values() if not c.checked), FINALISTS):
         if held and not any(_name(c) == _name(held) for c in finalists):
             finalists += _best([pool[_name(held)]], 1)

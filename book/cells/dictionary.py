@@ -149,8 +149,8 @@ def moye():
             ["`gemm!(mma, ...)`", "all atoms of this `k_block`", "`multiply_row`"],
             ["`copyto!(tCgC, tCrC)`", "accumulators to global memory", "the part `store`"],
             [
-                "`@views`, `@gc_preserve`, `@inbounds`, `@loopinfo unroll`",
-                "Julia: slices without copies, arrays kept alive, no checks of indices, unrolling",
+                "`@views`, `@gc_preserve`, `@loopinfo unroll`",
+                "Julia: slices without copies, arrays kept alive, unrolling",
                 "`#pragma unroll`; C++ needs no others",
             ],
         ],
