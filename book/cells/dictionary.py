@@ -300,7 +300,7 @@ def matmul_v3():
             ["`dot(a, b, acc, out=acc)`", "all `mma` of the tile", "`multiply_row`"],
             [
                 "`sync()`",
-                "all have read before the tile is overwritten; before `dot` would do as well",
+                "all have read before the tile is overwritten; it could also stand before `dot`",
                 "one barrier per step, because tiles alternate",
             ],
             ["`free_shared`, twice", "the space may serve another tensor", "-"],
