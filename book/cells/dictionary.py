@@ -305,7 +305,7 @@ def matmul_v3():
             ],
             ["`free_shared`, twice", "the space may serve another tensor", "-"],
             [
-                "`cast(acc, float16)`, `store_global`",
+                "`cast(acc, float16)`, `global_view`, `store_global`",
                 "sums become halves and go to C, guarded",
                 "`store`, after a trade between lanes",
             ],

@@ -59,8 +59,8 @@ def ladder(size: int = 4096, title: str | None = None, only: Sequence[str] | Non
 
 
 def _span(rows: Sequence[dict]) -> str | None:
-    """A title: where the ladder begins and how far it gets."""
-    reached = [row["tflops"] for row in rows]
+    """A title: where the ladder begins and how far it gets; the CPU is no rung of it."""
+    reached = [row["tflops"] for row in rows if row["rung"] != "cpu"]
     if not reached:
         return None
     return f"{len(reached)} rungs, from {plain(min(reached))} to {plain(max(reached))} TFLOP/s"
