@@ -83,14 +83,14 @@ quick: $(READY)  ## the tests that belong to a change, in under a minute (OF="em
 	@$(PY) -m tests.quick $(OF)
 
 test-browser: book browser  ## open every page in the machine's Chromium: links, console, accessibility, what moves
-	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 --dist loadgroup --max-worker-restart 0 -q
+	@GEMM_BROWSER=1 $(PY) -m pytest tests/browser -n 2 --dist loadscope --no-loadscope-reorder --max-worker-restart 0 -q
 
 test-page: browser  ## run the pages' cells in WebAssembly: every rung in Node.js, chapters by their button in Chromium, or in Firefox (BROWSER=firefox)
 	@$(MAKE) --no-print-directory page STAND_IN=--or-stand-in
 	@$(MAKE) --no-print-directory test-rendered-page
 
 test-rendered-page: $(READY)  # the same, of the pages as they are rendered
-	@GEMM_PAGE=$(BROWSER) CUDA_VISIBLE_DEVICES= $(PY) -m pytest $(if $(filter chromium,$(BROWSER)),tests/page/test_node.py) tests/page/test_button.py -n 2 --dist loadgroup --max-worker-restart 0 -q
+	@GEMM_PAGE=$(BROWSER) CUDA_VISIBLE_DEVICES= $(PY) -m pytest $(if $(filter chromium,$(BROWSER)),tests/page/test_node.py) tests/page/test_button.py -n 2 --dist loadscope --max-worker-restart 0 -q
 
 lint: $(READY)
 	@$(PY) -m ruff check .

@@ -69,8 +69,10 @@ def shown(names: Iterable[str]) -> str:
 
 
 def label(stored: Mapping) -> str:
-    """What to print beside recorded numbers: "recorded on <GPU>, <date>"."""
-    return f"recorded on {stored['machine']['gpu']}, {stored['recorded'][:10]}"
+    """What to print beside recorded numbers: "recorded on <GPU>, <date>", with all dates that its rows have."""
+    rows = [row for row in stored.get("rows", ()) if isinstance(row, Mapping)]
+    days = {row.get("recorded", stored["recorded"])[:10] for row in rows or [stored]}
+    return f"recorded on {stored['machine']['gpu']}, {' and '.join(sorted(days))}"
 
 
 def describe() -> dict:

@@ -209,7 +209,7 @@ def chain(sizes=(4096, 8192)) -> None:
         },
         lines,
         title="What each step brought",
-        caption=f"All lines were timed in turn. {columns.sentence(label(stored))}",
+        caption=f"All lines were timed in turn; in brackets: the samples of two lines overlap. {columns.sentence(label(stored))}",
     )
 
 
@@ -258,7 +258,7 @@ def library(*sizes: tuple[int, int, int], types: tuple[str, ...] = ()) -> None:
             "its best over that": "cuBLASLt's fastest in a graph over ours",
         },
         lines,
-        caption="Above 1 our rung is the faster. All of a line were timed in turn. "
+        caption="Above 1 our rung is the faster; in brackets: the samples overlap. All of a line were timed in turn. "
         f"Recorded on {stored['machine']['gpu']}, {' and '.join(sorted(days))}.",
     )
 

@@ -1,15 +1,29 @@
 """The rendered book in a real browser. `make test-browser` runs these; `make test`, which needs no browser, does not."""
 
 import os
+import re
 from dataclasses import dataclass, field
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from book import browser
 from tests.browser.visited import BELOW, SCREEN, SITE
 
 if not os.environ.get("GEMM_BROWSER"):
     collect_ignore_glob = ["test_*.py"]
+
+
+class ByPage(LoadScopeScheduling):
+    """All tests of a page in one process, which loads it once; other tests by their module."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        page = re.search(r"\[(\S+\.html)\]$", nodeid)
+        return page[1] if page else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByPage(config, log)
 
 
 @pytest.fixture(scope="session")

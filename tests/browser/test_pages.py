@@ -27,7 +27,8 @@ RUN_AXE = """async (kind) => {
   const quiet = { resultTypes: ["violations"], preload: false }; // preloading would ask for style sheets once more
   const found = [];
   if (kind !== "dark") {
-    const rules = { [CONTRAST]: { enabled: false }, [NAMED]: { enabled: true } };
+    const links = { enabled: kind === "light" }; // told from the words around them by their colour
+    const rules = { [CONTRAST]: { enabled: false }, [NAMED]: { enabled: true }, "link-in-text-block": links };
     found.push(...(await axe.run(document, { ...quiet, runOnly: tags, rules })).violations);
   }
   if (kind !== "phone") {
@@ -202,8 +203,7 @@ def dead(tab, name: str) -> list[str]:
 
 def each(names: list[str]):
     """A test of each of these pages. Those of one page come one after another, in one of the processes that test."""
-    alone = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
-    return pytest.mark.parametrize("opened", alone, indirect=True, scope="module", ids=names)
+    return pytest.mark.parametrize("opened", names, indirect=True, scope="module")
 
 
 def pages_with(what: str) -> list[str]:
@@ -219,7 +219,6 @@ def calm(opened) -> None:
     assert strangers == [], "asked of another host"
 
 
-@pytest.mark.xdist_group("search")
 @pytest.mark.parametrize(
     ("asked", "page"),
     [

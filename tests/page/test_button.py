@@ -17,7 +17,6 @@ from tests.browser.test_pages import AXE, RUN_AXE, STILL, by_axe
 from tests.browser.visited import BELOW, SITE
 from tests.page import rungs
 
-pytestmark = pytest.mark.xdist_group("button")
 CHAPTERS = ("the_machine", "one_thread_one_output", "tiles_in_shared_memory", "wgmma")
 # The book ships their builds at this size.
 SIX = ["naive", "tiled", "mma_sync", "mma_tf32", "wgmma", "wgmma_pipelined"]

@@ -45,7 +45,6 @@ def in_node(place, expression: str) -> str:
     return done.stdout
 
 
-@pytest.mark.xdist_group("node")
 def test_every_rung_gives_in_webassembly_what_it_gives_here(place, carried, monkeypatch):
     assert len(NAMES) >= 30
     monkeypatch.setenv("GEMM_COMPILER", "none")
