@@ -68,10 +68,11 @@ def shown(names: Iterable[str]) -> str:
     return next((name for gpu in BOOK_GPUS for name in ordered if gpu in name), ordered[0])
 
 
-def label(stored: Mapping) -> str:
-    """What to print beside recorded numbers: "recorded on <GPU>, <date>", with all dates that its rows have."""
-    rows = [row for row in stored.get("rows", ()) if isinstance(row, Mapping)]
-    days = {row.get("recorded", stored["recorded"])[:10] for row in rows or [stored]}
+def label(stored: Mapping, rows: Iterable[Mapping] | None = None) -> str:
+    """What to print beside recorded numbers: "recorded on <GPU>, <date>", with every date of these rows (or all)."""
+    rows = stored.get("rows", ()) if rows is None else rows
+    own = [row for row in rows if isinstance(row, Mapping)]
+    days = {row.get("recorded", stored["recorded"])[:10] for row in own or [stored]}
     return f"recorded on {stored['machine']['gpu']}, {' and '.join(sorted(days))}"
 
 

@@ -8,6 +8,7 @@ from functools import cache
 
 import figures
 from book.cells import columns
+from measure import provenance
 from measure.limits import BUSY, STALLS, WAITS, recorded_limits
 
 
@@ -22,6 +23,11 @@ def row(rung: str) -> Mapping:
     if rung not in rows:
         raise KeyError(f"{rung} was not watched; there are {', '.join(rows)}")
     return rows[rung]
+
+
+def label(rungs: Sequence[str]) -> str:
+    """Where and when these rungs were watched."""
+    return provenance.label(stored(), [row(rung) for rung in rungs])
 
 
 def clock_ghz(rung: str) -> float:
@@ -41,7 +47,7 @@ def show(*rungs: str, title: str = "") -> None:
         dict.fromkeys(("", *BUSY, "GHz"), ""),
         rows,
         title=title,
-        caption=f"Per cent of what each part of the machine can do; {stored()['label']}.",
+        caption=f"Per cent of what each part of the machine can do; {label(rungs)}.",
     )
 
 
@@ -97,7 +103,7 @@ def stalls(rungs: Sequence[str], *reasons: str) -> None:
         heads,
         rows,
         title="Clocks that a warp spends per multiply-add, by reason",
-        caption=columns.sentence(stored()["label"]),
+        caption=columns.sentence(label(rungs)),
     )
 
 
@@ -145,4 +151,4 @@ def show_sustained() -> None:
         "highest W": "the highest power that the card drew in that half",
         "limit W": "the power limit, at which the card lowers its clock",
     }
-    columns.show(heads, rows, caption=columns.sentence(stored()["label"]))
+    columns.show(heads, rows, caption=columns.sentence(provenance.label(stored(), ())))

@@ -112,7 +112,7 @@ def stalls(*rungs: str, least: float = 0.05) -> None:
     ]
     heads = {"stall": "clocks that a warp spends so, from one of its instructions to the next"}
     heads |= {rung: find(rung).idea for rung in rungs}
-    columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
+    columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
 
 
 def traffic(*rungs: str) -> None:
@@ -137,7 +137,7 @@ def traffic(*rungs: str) -> None:
         "L2, TB/s": "bytes from L2 per second",
         "DRAM, TB/s": "bytes of device memory per second",
     }
-    columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
+    columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
 
 
 def clock_table(*rungs: str) -> None:
@@ -157,7 +157,7 @@ def clock_table(*rungs: str) -> None:
         "busiest part": "the part of the machine with the highest share",
         "share": "how busy it was",
     }
-    columns.show(heads, rows, caption=columns.sentence(limits.stored()["label"]))
+    columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
 
 
 def queue(shares: Sequence[int] = (10, 30, 50, 70, 80, 90, 95)):
