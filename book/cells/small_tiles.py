@@ -51,7 +51,7 @@ def show_order() -> None:
             "ms ": "at 4096 x 4096 x 4096, the median",
         },
         rows,
-        title="Few loads under way cost more than all conflicts",
+        title="Too few loads under way cost more than conflicts",
         caption=f"8 x 8 tiles. Recorded on {stored()['machine']['gpu']}, {stored()['order'][0]['recorded'][:10]}.",
     )
 
