@@ -1,6 +1,6 @@
 """Makes what `kernels.shipped` reads: for each page, the builds that its cells make on the emulator.
 
-    python -m book.builds                  of the pages whose code, or whose kernels, changed since
+    python -m book.builds                  of the pages whose code, kernels or settings changed since
     python -m book.builds PAGE.ipynb ...   of these pages
     python -m book.builds --all            of every page
 
@@ -19,12 +19,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from book import chapters
 from kernels import RUNGS, shipped
 from kernels.build import key
 from kernels.rung import FOLDER
+from kernels.settings import FILE
 
 ON_EMULATOR = {"CUDA_VISIBLE_DEVICES": "", "GEMM_TIMES": "recorded"}
 
@@ -34,9 +36,19 @@ def file_of(page: Path) -> Path:
 
 
 def code_of(page: Path) -> str:
-    """A hash of the page's code cells: where they changed, the page may build something else."""
+    """A hash of the page's code cells and of the settings that rungs run at: where they changed, the page may build
+    something else.
+    """
     cells = [c.source for c in chapters.read(page).cells if c.cell_type == "code"]
-    return hashlib.sha256("\0".join(cells).encode()).hexdigest()
+    return hashlib.sha256("\0".join([*cells, _settings()]).encode()).hexdigest()
+
+
+@cache
+def _settings() -> str:
+    """What searches chose, without when and where."""
+    chosen = ("rung", "types", "generation", "size_class", "macros")
+    rows = json.loads(FILE.read_text(encoding="utf-8"))["settings"]
+    return json.dumps([[row[name] for name in chosen] for row in rows], sort_keys=True)
 
 
 def of_files(builds: dict[str, dict]) -> list[str]:
@@ -63,7 +75,7 @@ def problem(page: Path, there_are: Mapping[str, dict] | None = None) -> str | No
         return "there are none"
     there = shipped.read(file_of(page))
     if there["code"] != code_of(page):
-        return "its code cells changed"
+        return "its code cells, or the settings of rungs, changed"
     every = shipped.of_folder(shipped.BUILDS) if there_are is None else there_are
     if missing := set(there["needs"]) - set(every):
         return f"{len(missing)} of its builds are no longer there"

@@ -70,6 +70,7 @@ def run_compare(options) -> int:
 
 def run_limits(options) -> int:
     from .limits import METRICS, analysis, record_limits, recorded_limits
+    from .provenance import label
 
     for name in options.rungs:
         find(name)
@@ -79,7 +80,7 @@ def run_limits(options) -> int:
     rows = [row for row in stored["rows"] if not options.rungs or row["rung"] in options.rungs]
     if missing := sorted(set(options.rungs) - {row["rung"] for row in rows}):
         print(f"nothing was recorded of {', '.join(missing)}", file=sys.stderr)
-    print(stored["label"])
+    print(label(stored, rows))
     cells = [
         [row["rung"], *("" if row.get(m) is None else f"{row[m]:.4g}" for m in METRICS)]
         for row in rows

@@ -17,7 +17,7 @@ from kernels.rungs import RUNGS, find
 from kernels.settings import configuration
 
 from . import ncu
-from .provenance import FOLDER, label, load, store
+from .provenance import FOLDER, load, store
 from .results import recordings
 from .timing import matrices, rung_launches
 
@@ -258,12 +258,12 @@ def record_limits(
 
 
 def recorded_limits() -> dict:
-    """What the recording of the book's GPU holds: `rows`; `sustained`, the long runs of `bench`; and
-    `label` to print beside them. FileNotFoundError where nothing was recorded.
+    """What the recording of the book's GPU holds: `rows`, and `sustained`, the long runs of `bench`.
+    FileNotFoundError where nothing was recorded.
     """
     stored = load("limits")
     long_runs = stored.get("sustained") or _long_runs(slug(stored["machine"]["gpu"]))
-    return {**stored, "sustained": long_runs, "label": label(stored)}
+    return {**stored, "sustained": long_runs}
 
 
 LONG_RUNS = ("warp_tiled", "mma_multistage", "wgmma_cluster", "cublas")
@@ -291,6 +291,7 @@ def _long_runs(name: str) -> list[dict]:
             found.append({
                 "rung": row["rung"], "size": list(SIZE), "burst_tflops": row["tflops"],
                 "sustained_tflops": row["sustained_tflops"], "seconds": 2.0, "watched": [look],
+                "recorded": row.get("recorded", recording.recorded),
             })  # fmt: skip
     return found
 

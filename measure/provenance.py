@@ -71,8 +71,9 @@ def shown(names: Iterable[str]) -> str:
 def label(stored: Mapping, rows: Iterable[Mapping] | None = None) -> str:
     """What to print beside recorded numbers: "recorded on <GPU>, <date>", with every date of these rows (or all)."""
     rows = stored.get("rows", ()) if rows is None else rows
-    own = [row for row in rows if isinstance(row, Mapping)]
-    days = {row.get("recorded", stored["recorded"])[:10] for row in own or [stored]}
+    days = {row.get("recorded", stored["recorded"])[:10] for row in rows} or {
+        stored["recorded"][:10]
+    }
     return f"recorded on {stored['machine']['gpu']}, {' and '.join(sorted(days))}"
 
 

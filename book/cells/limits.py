@@ -151,4 +151,9 @@ def show_sustained() -> None:
         "highest W": "the highest power that the card drew in that half",
         "limit W": "the power limit, at which the card lowers its clock",
     }
-    columns.show(heads, rows, caption=columns.sentence(provenance.label(stored(), ())))
+    columns.show(
+        heads,
+        rows,
+        title="TFLOP/s in bursts, and in a run of two seconds",
+        caption=columns.sentence(provenance.label(stored(), stored()["sustained"])),
+    )

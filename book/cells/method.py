@@ -8,45 +8,10 @@ from itertools import pairwise
 
 from book.cells import columns
 from kernels.rungs import RUNGS
-from measure import limits
 from measure.results import FOLDER, Recording, recorded
 
 SIZE = 4096
 DASH = "-"
-
-
-def show_long_runs() -> None:
-    """Shows bursts beside runs of seconds, with the clock and the power of the latter."""
-    stored = limits.recorded_limits()
-    rows = []
-    for run in stored["sustained"]:
-        looks = [look for look in run["watched"] if look]
-        ghz = min(float(look["clocks.sm"]) for look in looks) / 1e3
-        watts = max(float(look["power.draw"]) for look in looks)
-        burst, kept = run["burst_tflops"], run["sustained_tflops"]
-        rows.append(
-            [
-                run["rung"],
-                f"{burst:.1f}",
-                f"{kept:.1f}",
-                f"{kept / burst:.0%}",
-                f"{ghz:.2f}",
-                f"{watts:.0f}",
-            ]
-        )
-    columns.show(
-        {
-            "": "",
-            "bursts": "TFLOP/s in bursts of 20 ms after a rest, as the bars of the chapters show it",
-            "long run": "TFLOP/s of a run without a pause",
-            "kept": "the second number as a share of the first",
-            "GHz": "the clock of the SMs in the long run's second half, on average",
-            "W": "the highest power in the long run's second half",
-        },
-        rows,
-        "Bursts, and a run of about two seconds",
-        columns.sentence(stored["label"]),
-    )
 
 
 def show_not_in_time() -> None:

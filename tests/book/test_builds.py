@@ -92,11 +92,24 @@ def test_a_changed_kernel_a_changed_cell_and_a_build_that_is_gone_are_seen(tmp_p
         return builds.problem(page)
 
     assert written() is None
-    assert written(code="0") == "its code cells changed"
+    changed = "its code cells, or the settings of rungs, changed"
+    assert written(code="0") == changed
     assert written(needs=["1"]) == "1 of its builds are no longer there"
     some = there["files"][0]
     other = {**there["builds"], "0" * 64: there["builds"][some]}
     assert written(builds=other, files=["0" * 64]) == f"{there['builds'][some]['name']} changed"
+
+
+def test_a_setting_that_a_search_found_is_seen_and_a_new_date_is_not(tmp_path, monkeypatch):
+    page = chapters.ROOT / "book" / "21_wgmma.ipynb"
+    rows = json.loads(builds.FILE.read_text(encoding="utf-8"))["settings"]
+    assert builds.problem(page) is None
+    monkeypatch.setattr(builds, "FILE", tmp_path / "settings.json")
+    for changed, seen in (({"recorded": "2027"}, False), ({"macros": {"BM": 64}}, True)):
+        builds.FILE.write_text(json.dumps({"settings": [rows[0] | changed, *rows[1:]]}))
+        builds._settings.cache_clear()
+        assert bool(builds.problem(page)) == seen
+    builds._settings.cache_clear()
 
 
 def test_each_build_is_kept_once_and_again_where_its_machine_code_is_read(tmp_path, monkeypatch):

@@ -158,7 +158,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
         "about = recorded().machine",
     ],
     "appendix_measurements": [
-        "method.show_long_runs()",
+        "limits.show_sustained()",
         "method.show_files()",
     ],
     "lab3": [

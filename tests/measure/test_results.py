@@ -1,8 +1,10 @@
 """Recorded rows, and what needs a GPU says so without one."""
 
 import json
+import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import kernels
@@ -10,7 +12,7 @@ from kernels import UnsupportedGPU, gpu, gpus
 from kernels.gpus import peak, slug
 from measure import bench, recorded, recordings
 from measure.record import _merge, record
-from measure.row import time_rung
+from measure.row import _error, time_rung
 from measure.timing import Timing, _turns
 
 no_gpu = pytest.mark.skipif(gpu() is not None, reason="a GPU is here")
@@ -126,6 +128,18 @@ def test_a_gpu_finds_its_limits(name, row):
 def test_an_unknown_gpu_has_no_limits():
     assert peak("NVIDIA GeForce GTX 1080") is None
     assert peak("Tesla T4").tflops("tf32") is None
+
+
+def test_a_product_with_one_wrong_element_gets_no_row(monkeypatch):
+    runtime = SimpleNamespace(memGetInfo=lambda: (1 << 40, 1 << 40))
+    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)))
+    rng = np.random.default_rng(5)
+    A, B = rng.standard_normal((40, 64), np.float32), rng.standard_normal((64, 24), np.float32)
+    C, types = A @ B, kernels.Types("float32")
+    assert _error((A, B, C), types, kernels.find("naive"))["of_bound"] <= 1
+    C[7, 5] += 0.01
+    with pytest.raises(ValueError, match="naive is wrong"):
+        _error((A, B, C), types, kernels.find("naive"))
 
 
 @needs_gpu

@@ -19,7 +19,7 @@ from tests.page import rungs
 
 CHAPTERS = ("the_machine", "one_thread_one_output", "tiles_in_shared_memory", "wgmma")
 # The book ships their builds at this size.
-SIX = ["naive", "tiled", "mma_sync", "mma_tf32", "wgmma", "tcgen05"]
+SIX = ["naive", "tiled", "mma_sync", "mma_tf32", "wgmma", "wgmma_pipelined"]
 WAIT = 300_000  # ms of the clock, on a machine that others load
 # {cell: [has an excuse to differ, the words of its output]}, also those of figures that move
 OUTPUTS = """() => {

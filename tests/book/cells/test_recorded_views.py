@@ -29,7 +29,6 @@ def counted(monkeypatch):
         ],
         "machine": {"gpu": "Some GPU"},
         "recorded": "2026-01-02T03:04",
-        "label": "recorded on Some GPU",
     }  # fmt: skip
     monkeypatch.setattr(limits, "stored", lambda: stored)
 
