@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +44,8 @@ MADE_OF = "sources.json"  # beside the libraries: of which commits they were mad
 
 @dataclass(frozen=True)
 class Peer:
-    """Somebody's kernel: whose checkout, the wrapper, nvcc's words with the checkout's folders to include, and what is
-    contiguous in A, B and C.
+    """A build of somebody's kernel: whose checkout, the wrapper, nvcc's words with the checkout's folders to include, what
+    is contiguous in A, B and C, and the setting that the build has.
     """
 
     name: str
@@ -52,14 +54,45 @@ class Peer:
     words: tuple[str, ...]
     include: tuple[str, ...]
     layout: tuple[str, str, str] = ("K", "N", "N")
+    setting: str = ""
 
+
+def _cutlass(
+    pingpong: bool, tile: tuple[int, int], cluster: tuple[int, int], b: str, stream_k: bool = False
+) -> Peer:
+    sizes = ("TILE_M", "TILE_N", "CLUSTER_M", "CLUSTER_N")
+    words = [f"-D{name}={value}" for name, value in zip(sizes, (*tile, *cluster), strict=True)]
+    words += [f"-DPINGPONG={pingpong:d}", f"-DB_BY_K={b == 'K':d}", f"-DSTREAM_K={stream_k:d}"]
+    return Peer(
+        "CUTLASS ping-pong" if pingpong else "CUTLASS",
+        "cutlass",
+        "cutlass.cu",
+        ("-std=c++17", *words),
+        ("cutlass/include", "cutlass/tools/util/include"),
+        ("K", b, "N"),
+        f"{tile[0]} x {tile[1]} x 64, {cluster[0]} x {cluster[1]}{', stream-K' if stream_k else ''}, ",
+    )
+
+
+# Two warpgroups on halves of a tile, or each on a tile of its own, with every pair of blocks that may share a copy.
+_CUTLASS = tuple(
+    _cutlass(pingpong, tile, cluster, b)
+    for pingpong, tiles in (
+        (False, ((128, 256), (256, 128), (128, 128))),
+        (True, ((64, 256), (128, 128), (64, 128))),
+    )
+    for tile in tiles
+    for cluster in ((2, 1), (1, 2), (1, 1))
+    for b in "NK"
+) + tuple(
+    _cutlass(False, tile, cluster, b, stream_k=True)
+    for tile, cluster in (((128, 256), (2, 1)), ((256, 128), (1, 2)))
+    for b in "NK"
+)
 
 PEERS = (
     Peer("fast.cu", "fast.cu", "fast_cu.cu", ("-std=c++17", "--use_fast_math"), ("fast.cu",), ("K", "K", "M")),
-    Peer("CUTLASS", "cutlass", "cutlass.cu", ("-std=c++17", "-DSCHEDULE=0"),
-         ("cutlass/include", "cutlass/tools/util/include")),
-    Peer("CUTLASS ping-pong", "cutlass", "cutlass.cu", ("-std=c++17", "-DSCHEDULE=1"),
-         ("cutlass/include", "cutlass/tools/util/include")),
+    *_CUTLASS,
     Peer("DeepGEMM", "DeepGEMM", "deep_gemm.cu", ("-std=c++20",),
          ("DeepGEMM/deep_gemm/include", "cutlass/include"), ("K", "K", "N")),
 )  # fmt: skip
@@ -67,7 +100,7 @@ PEERS = (
 
 def library(folder: Path, peer: Peer) -> Path:
     """Where a peer's shared library is."""
-    return folder / f"{peer.name.replace(' ', '-').replace('.', '_')}.so"
+    return folder / f"{PEERS.index(peer)}.so"
 
 
 def build(folder: Path, sources: Path) -> None:
@@ -76,18 +109,22 @@ def build(folder: Path, sources: Path) -> None:
     if not nvcc:
         raise RuntimeError("no nvcc: it comes with CUDA, or with the package nvidia-cuda-nvcc")
     folder.mkdir(parents=True, exist_ok=True)
-    made = {}
     for peer in PEERS:
         if not (sources / peer.checkout).is_dir():
             raise RuntimeError(f"no checkout of {peer.name}: {sources / peer.checkout}")
+
+    def make(peer: Peer) -> None:
         includes = [f"-I{sources / place}" for place in peer.include]
         done = subprocess.run(
             [*nvcc, *WORDS, *TARGET, *peer.words, *includes, str(FOLDER_OF_WRAPPERS / peer.wrapper),
              "-o", str(library(folder, peer))], capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
-            raise RuntimeError(f"{peer.name}: {done.stderr.strip()[:2000]}")
-        made[peer.name] = commit(sources / peer.checkout)
+            raise RuntimeError(f"{peer.name}, {peer.setting}: {done.stderr.strip()[:2000]}")
+
+    with ThreadPoolExecutor(os.cpu_count()) as together:
+        list(together.map(make, PEERS))
+    made = {peer.name: commit(sources / peer.checkout) for peer in PEERS}
     version = subprocess.run([*nvcc, "--version"], capture_output=True, text=True, check=True)
     found = {"commits": made, "nvcc": version.stdout.strip().splitlines()[-1].strip()}
     (folder / MADE_OF).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
@@ -111,7 +148,7 @@ def compiled(folder: Path, peer: Peer, sets: Sequence[tuple]) -> Iterator[tuple[
             if plan is None:
                 raise ValueError(f"{peer.name} does not take {extents}")
             launches.append(_launch(peer, loaded.peer_run, plan, cupy.cuda.get_current_stream))
-        yield words.decode(), launches
+        yield peer.setting + words.decode(), launches
         number += 1
 
 
@@ -131,22 +168,35 @@ def triton(sets: Sequence[tuple]) -> Iterator[tuple[str, str, list[Launch]]]:
             yield name, words, launches_of(sets, setting)
 
 
-def found(folder: Path, sets: Sequence[tuple]) -> dict[str, tuple[str, list[Launch], int]]:
-    """Of each competitor the setting that a quick look finds fastest, its launches, and how many settings were looked at."""
+@dataclass(frozen=True)
+class Choice:
+    """The setting of a competitor that is timed, what is contiguous in A, B and C, its launches, and of how many it is."""
+
+    setting: str
+    layout: tuple[str, str, str]
+    launches: list[Launch]
+    tried: int
+
+
+def found(folder: Path, sets: Sequence[tuple]) -> dict[str, Choice]:
+    """Of each competitor the setting that a quick look finds fastest."""
     looks: dict[str, list] = {}
     for peer in PEERS:
-        for words, launches in compiled(folder, peer, sets):
-            looks.setdefault(peer.name, []).append((look(launches), words, launches))
+        try:
+            for words, launches in compiled(folder, peer, sets):
+                tried = (look(launches), words, peer.layout, launches)
+                looks.setdefault(peer.name, []).append(tried)
+        except ValueError as refusal:
+            print(refusal)
     for name, words, launches in triton(sets):
         try:
-            looks.setdefault(name, []).append((look(launches), words, launches))
+            looks.setdefault(name, []).append((look(launches), words, ("K", "N", "N"), launches))
         except Exception as refusal:  # out of shared memory, say: its types differ by version
             print(f"{name}, {words}: {type(refusal).__name__}")
-    chosen = {}
-    for name, tried in looks.items():
-        _, words, launches = min(tried, key=lambda one: one[0])
-        chosen[name] = (words, launches, len(tried))
-    return chosen
+    return {
+        name: Choice(*min(tried, key=lambda one: one[0])[1:], len(tried))
+        for name, tried in looks.items()
+    }
 
 
 def time_one(folder: Path, size: int) -> list[dict]:
@@ -159,33 +209,32 @@ def time_one(folder: Path, size: int) -> list[dict]:
     entry, tried = best(TYPES, shape, sets, workspace)
     problem = Problem(TYPES, shape, entry.layout)
     rung, ours, macros = fastest_rung(TYPES, shape, sets)
-    layouts = {peer.name: peer.layout for peer in PEERS}
-    layouts |= {
-        "cuBLASLt": (*entry.layout, "N"),
-        rung: (find(rung).a_major, find(rung).b_major, "N"),
-    }
     chosen = found(folder, sets)
-    chosen[rung] = (", ".join(f"{k} {v}" for k, v in macros.items()), ours, 1)
-    chosen["cuBLASLt"] = (
+    chosen[rung] = Choice(
+        ", ".join(f"{k} {v}" for k, v in macros.items()),
+        (find(rung).a_major, find(rung).b_major, "N"),
+        ours,
+        1,
+    )
+    chosen["cuBLASLt"] = Choice(
         f"algorithm {entry.place}",
+        (*entry.layout, "N"),
         [problem.launch(entry.entry, *turned(*one, entry.layout), workspace) for one in sets],
         tried,
     )
-    chosen["cublasGemmEx"] = ("", cublas_launches(sets, TYPES), 1)
+    chosen["cublasGemmEx"] = Choice("", ("K", "N", "N"), cublas_launches(sets, TYPES), 1)
     wrong = {
-        name: _of_bound(launches, sets[0], layouts.get(name, ("K", "N", "N")), name)
-        for name, (_, launches, _) in chosen.items()
+        name: _of_bound(choice.launches, sets[0], choice.layout, name)
+        for name, choice in chosen.items()
     }
-    timings = measure({name: launches for name, (_, launches, _) in chosen.items()}, SAMPLES)
+    timings = measure({name: choice.launches for name, choice in chosen.items()}, SAMPLES)
     rows = [
         {
             "kernel": name,
             "size": size,
-            "setting": chosen[name][0],
-            "tried": chosen[name][2],
-            "layout": "A {}-major, B {}-major, C {}-major".format(
-                *layouts.get(name, ("K", "N", "N"))
-            ),
+            "setting": chosen[name].setting,
+            "tried": chosen[name].tried,
+            "layout": "A {}-major, B {}-major, C {}-major".format(*chosen[name].layout),
             "of_bound": wrong[name],
             "us": round(1e3 * timing.median, 3),
             "us_min": round(1e3 * min(timing.samples), 3),
@@ -200,12 +249,13 @@ def time_one(folder: Path, size: int) -> list[dict]:
 def _of_bound(
     launches: Sequence[Launch], one: tuple, layout: tuple[str, str, str], name: str
 ) -> float:
-    """Largest error over the bound of `kernels.accuracy`."""
+    """Largest error over the bound of `kernels.accuracy`, after a second launch: what a first one leaves must not matter."""
     import cupy
 
     A, B, C = one
-    C.fill(0x7FC0)  # NaN
-    launches[0]()
+    for _ in range(2):
+        C.fill(0x7FC0)  # NaN
+        launches[0]()
     cupy.cuda.get_current_stream().synchronize()
     a, b, _ = turned(A, B, C, layout[:2])
     a, b = a.T if layout[0] == "M" else a, b.T if layout[1] == "K" else b

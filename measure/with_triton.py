@@ -33,15 +33,14 @@ TILED = tuple(
     {"BM": bm, "BN": bn, "BK": bk, "num_warps": warps, "num_stages": stages}
     for bm, bn, bk, warps, stages in (
         (128, 128, 32, 4, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 4),
-        (128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 256, 64, 8, 4), (64, 256, 64, 4, 4),
+        (128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 256, 64, 8, 4), (256, 128, 64, 8, 4), (64, 256, 64, 4, 4),
     )
 )  # fmt: skip
 PERSISTENT = tuple(
     {"BM": bm, "BN": bn, "BK": 64, "GROUP": group, "num_warps": warps, "num_stages": stages}
-    for bm, bn, group, warps, stages in (
-        (128, 128, 8, 4, 3), (128, 128, 8, 8, 4), (128, 256, 8, 8, 3), (128, 256, 8, 8, 4),
-        (128, 256, 16, 8, 3), (256, 128, 8, 8, 3), (256, 128, 8, 8, 4),
-    )
+    for bm, bn, warps in ((128, 128, 4), (128, 128, 8), (128, 256, 8), (256, 128, 8))
+    for stages in (3, 4)
+    for group in (4, 8, 16)
 )  # fmt: skip
 FOR_COMPILER = ("num_warps", "num_stages")
 SOURCE = Path(__file__).parent / "triton_kernels.py"
