@@ -273,11 +273,12 @@ def peers() -> None:
     ours = next(name for name in by_name if name in kernels.RUNGS)
     lines = []
     for name, at in sorted(by_name.items(), key=lambda item: item[1][sizes[0]]["us"]):
-        cells, layout = [f"`{name}`" if name == ours else name], at[sizes[0]]["layout"]
+        cells = [f"`{name}`" if name == ours else name]
         for size in sizes:
             cells.append(f"{at[size]['us']:.1f}")
             cells.append("" if name == ours else _longer(by_name[ours][size], at[size]))
-        cells.append(",\u00a0".join(word.split("-")[0][-1] for word in layout.split(", ")))
+        layouts = dict.fromkeys(_letters(at[size]["layout"]) for size in sizes)
+        cells.append("; ".join(layouts))
         lines.append([*cells, "search" if name == ours else str(at[sizes[0]]["tried"])])
     heads = {}
     for number, size in enumerate(sizes):
@@ -289,12 +290,18 @@ def peers() -> None:
         {
             "kernel": "whose; the ladder's by its name",
             **heads,
-            "A,\u00a0B,\u00a0C": "along which of M, N and K the elements of each matrix stand side by side",
+            "A,\u00a0B,\u00a0C": "along which of M, N and K the elements of each matrix stand side by side; two where the "
+            "sizes' fastest differ",
             "settings": "how many were tried here, of cuBLASLt its algorithms in all layouts; ours is that of a search",
         },
         lines,
         caption=f"bfloat16 in and out, sums in float32. {columns.sentence(label(stored))}",
     )
+
+
+def _letters(layout: str) -> str:
+    """K, N, N of "A K-major, B N-major, C N-major"."""
+    return ",\u00a0".join(word.split("-")[0][-1] for word in layout.split(", "))
 
 
 def _over(row: Mapping) -> str:
