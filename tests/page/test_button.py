@@ -201,7 +201,7 @@ def test_an_explorer_takes_free_sizes(open_page):
     answer = form.locator(".run-answer").inner_text()
     assert "M, N, K = 33, 17, 5: The product is right." in answer and "sectors" in answer
     reader.tab.evaluate(AXE)
-    assert reader.tab.evaluate(RUN_AXE, "light") == []
+    assert reader.tab.evaluate(RUN_AXE, ["light", True]) == []
 
 
 def test_an_exercise_whose_answer_is_python_is_checked(tab, site):
