@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figures.widgets import Explorer, _within
+from figures.widgets import Explorer, Span
 
 __all__ = ["BarrierExplorer", "barrier_steps"]
 
@@ -52,20 +52,13 @@ class BarrierExplorer(Explorer):
     """An mbarrier: a count and a sequence of events against arrivals, bytes, phase and the two waits."""
 
     kind = "barriers"
+    asks = "Write a sequence of events: when does a wait return?"
+    says = (
+        "An explorer of an mbarrier, starting with {count} expected arrivals and the events {events}: a for arrive, "
+        "e for arrive and expect 1,024 bytes, c for a copy of 1,024 bytes that lands."
+    )
+    takes = (("count", 1, Span(1, 4)), ("events", "e c e c", None))
 
-    def __init__(
-        self,
-        count: int = 1,
-        events: str = "e c e c",
-        *,
-        title: str = "Write a sequence of events: when does a wait return?",
-        caption: str = "",
-    ):
-        barrier_steps(int(_within("count", count, 1, 4)), events)
-        super().__init__(
-            title,
-            f"An explorer of an mbarrier, starting with {count} expected arrivals and the events {events}: a for arrive, "
-            "e for arrive and expect 1,024 bytes, c for a copy of 1,024 bytes that lands.",
-            {"count": count, "events": events},
-            caption=caption,
-        )
+    def begins(self, count: int, events: str):
+        barrier_steps(count, events)  # a ValueError says what is wrong with them
+        return super().begins(count=count, events=events)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural
-from figures.widgets import Explorer, _one_of, _within
+from figures.widgets import Explorer, Span
 
 __all__ = [
     "CtaPairExplorer",
@@ -210,106 +210,51 @@ class TensorMemoryExplorer(Explorer):
     """Accumulators in tensor memory, the allocation that they need, and the lanes that a warp reaches."""
 
     kind = "tensor_memory"
+    asks = "Choose a warp: which of the sums can it read?"
+    says = (
+        "An explorer of tensor memory, starting with {sets} of {columns} columns and warp {warp}."
+    )
+    takes = (("columns", 256, NS[2:]), ("sets", 1, Span(1, 4)), ("warp", 1, Span(0, 7)))
 
-    def __init__(
-        self,
-        columns: int = 256,
-        sets: int = 1,
-        warp: int = 1,
-        *,
-        title: str = "Choose a warp: which of the sums can it read?",
-        caption: str = "",
-    ):
-        start = {
-            "columns": _one_of("columns", columns, NS[2:]),
-            "sets": _within("sets", sets, 1, 4),
-            "warp": _within("warp", warp, 0, 7),
-        }
-        super().__init__(
-            title,
-            f"An explorer of tensor memory, starting with {plural(sets, 'set')} of {columns} columns and warp {warp}.",
-            start,
-            caption=caption,
-        )
+    def begins(self, **given):
+        return given, {}, {**given, "sets": plural(given["sets"], "set")}
 
 
 class TcgenBitsExplorer(Explorer):
     """The bits of an instruction descriptor, or of a matrix descriptor, of tcgen05."""
 
     kind = "tcgen_bits"
+    asks = "Change the product: which bits of the descriptor say so?"
+    says = (
+        "An explorer of tcgen05's descriptors, starting with the {which} descriptor of our kernel."
+    )
+    takes = (("which", "instruction", ("instruction", "matrix")),)
 
-    def __init__(
-        self,
-        which: str = "instruction",
-        *,
-        title: str = "Change the product: which bits of the descriptor say so?",
-        caption: str = "",
-    ):
-        start = {
-            "which": _one_of("which", which, ("instruction", "matrix")),
-            "m": 128,
-            "n": 256,
-            "pair": "no",
-            "types": "f16",
-            "major": "N",
-            "start": 16384,
-            "leading": 8192,
-            "stride": 1024,
-            "swizzle": 128,
-        }
-        super().__init__(
-            title, f"An explorer of tcgen05's descriptors, starting with the {which} descriptor of our kernel.",
-            start, caption=caption,
-        )  # fmt: skip
+    def begins(self, which: str):
+        product = {"m": 128, "n": 256, "pair": "no", "types": "f16", "major": "N"}
+        matrix = {"start": 16384, "leading": 8192, "stride": 1024, "swizzle": 128}
+        return {"which": which, **product, **matrix}, {}, {"which": which}
 
 
 class ScaleExplorer(Explorer):
     """Which scale belongs to an element, and where it lies."""
 
     kind = "scales"
-
-    def __init__(
-        self,
-        block: int = 32,
-        row: int = 37,
-        k: int = 70,
-        *,
-        title: str = "Choose an element: which byte is its scale?",
-        caption: str = "",
-    ):
-        start = {
-            "block": _one_of("block", block, (16, 32)),
-            "row": _within("row", row, 0, 127),
-            "k": _within("k", k, 0, 127),
-        }
-        super().__init__(
-            title,
-            f"An explorer of scales by block, starting with blocks of {block} and element ({row}, {k}).",
-            start,
-            caption=caption,
-        )
+    asks = "Choose an element: which byte is its scale?"
+    says = (
+        "An explorer of scales by block, starting with blocks of {block} and element ({row}, {k})."
+    )
+    takes = (("block", 32, (16, 32)), ("row", 37, Span(0, 127)), ("k", 70, Span(0, 127)))
 
 
 class CtaPairExplorer(Explorer):
     """Two blocks alone, or as a pair: who loads what, and what an instruction reads."""
 
     kind = "cta_pair"
+    asks = "Join the two blocks: what does each of them load?"
+    says = "An explorer of two blocks that compute 256 x {n}, starting with {pair}."
+    takes = (("pair", "yes", ("no", "yes")), ("n", 256, (64, 128, 192, 256)))
 
-    def __init__(
-        self,
-        pair: str = "yes",
-        n: int = 256,
-        *,
-        title: str = "Join the two blocks: what does each of them load?",
-        caption: str = "",
-    ):
-        start = {
-            "pair": _one_of("pair", pair, ("no", "yes")),
-            "n": _one_of("n", n, (64, 128, 192, 256)),
-        }
-        super().__init__(
-            title,
-            f"An explorer of two blocks that compute 256 x {n}, starting with {'a pair' if pair == 'yes' else 'each alone'}.",
-            start,
-            caption=caption,
-        )
+    def begins(self, pair: str, n: int):
+        words = {"pair": "a pair" if pair == "yes" else "each alone", "n": n}
+        return {"pair": pair, "n": n}, {}, words

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural
 from figures.tensor_box import CHUNK, LINE, SWIZZLES
-from figures.widgets import Explorer, _one_of
+from figures.widgets import Explorer
 
 __all__ = [
     *("CoreMatrixExplorer", "core_matrices", "descriptor_bits", "descriptor_chunks"),
@@ -197,29 +197,15 @@ class CoreMatrixExplorer(Explorer):
     """A wgmma descriptor: start, offsets and swizzle against the chunks that it walks."""
 
     kind = "core_matrices"
-
-    def __init__(
-        self,
-        major: str = "K",
-        start: int = 0,
-        stride: int = 1024,
-        leading: int = 16,
-        swizzle: int = 128,
-        *,
-        title: str = "Change the descriptor: which bytes does wgmma read?",
-        caption: str = "",
-    ):
-        given = {
-            "major": _one_of("major", major, ("K", "N")),
-            "start": _one_of("start", start, STARTS),
-            "stride": _one_of("stride", stride, STRIDES),
-            "leading": _one_of("leading", leading, LEADINGS),
-            "swizzle": _one_of("swizzle", swizzle, SWIZZLES),
-        }
-        super().__init__(
-            title,
-            f"An explorer of wgmma's descriptors, starting with a {major}-major operand at byte {start}, stride {stride}, "
-            f"leading {leading}, swizzle {swizzle}.",
-            given,
-            caption=caption,
-        )
+    asks = "Change the descriptor: which bytes does wgmma read?"
+    says = (
+        "An explorer of wgmma's descriptors, starting with a {major}-major operand at byte {start}, stride {stride}, "
+        "leading {leading}, swizzle {swizzle}."
+    )
+    takes = (
+        ("major", "K", ("K", "N")),
+        ("start", 0, STARTS),
+        ("stride", 1024, STRIDES),
+        ("leading", 16, LEADINGS),
+        ("swizzle", 128, SWIZZLES),
+    )

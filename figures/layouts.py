@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
-from figures.widgets import Explorer, _one_of, _within
+from figures.widgets import Explorer, Span
 
 __all__ = ["LayoutExplorer"]
 
@@ -43,30 +43,17 @@ class LayoutExplorer(Explorer):
     """
 
     kind = "layouts"
+    asks = "Type a layout: which place does each coordinate get?"
+    says = "An explorer of layouts, starting with {first}; also {others}."
+    takes = (
+        ("layouts", None, None),
+        ("color", "index", ("index", "bank 4", "bank 2")),
+        ("i", 5, Span(0, 127)),
+    )
 
-    def __init__(
-        self,
-        layouts: Mapping | None = None,
-        color: str = "index",
-        i: int = 5,
-        *,
-        title: str = "Type a layout: which place does each coordinate get?",
-        caption: str = "",
-    ):
+    def begins(self, layouts: Mapping | None, **given):
         texts = {str(name): written(layout) for name, layout in (layouts or LAYOUTS).items()}
-        first = next(iter(texts))
-        start = {
-            "case": first,
-            "layout": texts[first],
-            "color": _one_of("color", color, ("index", "bank 4", "bank 2")),
-            "i": _within("i", i, 0, 127),
-        }
-        super().__init__(
-            title,
-            f"An explorer of layouts, starting with {texts[first]}; also "
-            + ", ".join(f"{name}: {words}" for name, words in list(texts.items())[1:])
-            + ".",
-            start,
-            {"layouts": texts},
-            caption,
-        )
+        (name, first), *rest = texts.items()
+        others = ", ".join(f"{name}: {words}" for name, words in rest)
+        start = {"case": name, "layout": first, **given}
+        return start, {"layouts": texts}, {"first": first, "others": others}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figures.widgets import Explorer, _one_of, _within
+from figures.widgets import Explorer, Span
 
 __all__ = ["RasterExplorer", "raster_order"]
 
@@ -32,27 +32,12 @@ class RasterExplorer(Explorer):
     """The order of tiles against the bytes of A and B that a round reads; tiles of 128 x 256, 16-bit inputs."""
 
     kind = "raster"
-
-    def __init__(
-        self,
-        size: int = 8192,
-        blocks: int = 128,
-        group: int = 1,
-        at: int = 0,
-        *,
-        title: str = "Change the group: how much of A and B does one round read?",
-        caption: str = "",
-    ):
-        start = {
-            "size": _one_of("size", size, (4096, 8192)),
-            "blocks": _one_of("blocks", blocks, (128, 132)),
-            "group": _one_of("group", group, GROUPS),
-            "at": _within("at", at, 0, 15),
-        }
-        super().__init__(
-            title,
-            f"An explorer of the order of tiles, starting at {size} with {blocks} blocks and groups of {group}.",
-            start,
-            {"groups": list(GROUPS), "bm": BM, "bn": BN},
-            caption,
-        )
+    asks = "Change the group: how much of A and B does one round read?"
+    says = "An explorer of the order of tiles, starting at {size} with {blocks} blocks and groups of {group}."
+    takes = (
+        ("size", 8192, (4096, 8192)),
+        ("blocks", 128, (128, 132)),
+        ("group", 1, GROUPS),
+        ("at", 0, Span(0, 15)),
+    )
+    carries = (("groups", GROUPS), ("bm", BM), ("bn", BN))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from figures.drawing import Drawing
 from figures.timeline import timeline
-from figures.widgets import Explorer, _one_of, _within
+from figures.widgets import Explorer, Span
 
 __all__ = ["RolesExplorer", "role_schedule", "roles_timeline"]
 
@@ -97,31 +97,16 @@ class RolesExplorer(Explorer):
     """Stages, consumers and times against how busy the tensor core is, by the model of `role_schedule`."""
 
     kind = "roles"
-
-    def __init__(
-        self,
-        stages: int = 4,
-        consumers: int = 2,
-        latency: int = 700,
-        transfer: int = 768,
-        multiply: int = 512,
-        running: int = 1,
-        *,
-        title: str = "Give out the roles: what keeps the tensor core waiting?",
-        caption: str = "",
-    ):
-        start = {
-            "stages": _within("stages", stages, 1, 8),
-            "consumers": _within("consumers", consumers, 1, 3),
-            "latency": _within("latency", latency, 0, 2000),
-            "transfer": _within("transfer", transfer, 0, 2000),
-            "multiply": _within("multiply", multiply, 64, 1024),
-            "running": _one_of("running", running, (0, 1)),
-        }
-        super().__init__(
-            title,
-            f"An explorer of roles, starting with {stages} stages and {consumers} consumers; a copy takes {latency} + "
-            f"{transfer} clocks, a product {multiply}.",
-            start,
-            caption=caption,
-        )
+    asks = "Give out the roles: what keeps the tensor core waiting?"
+    says = (
+        "An explorer of roles, starting with {stages} stages and {consumers} consumers; a copy takes {latency} + "
+        "{transfer} clocks, a product {multiply}."
+    )
+    takes = (
+        ("stages", 4, Span(1, 8)),
+        ("consumers", 2, Span(1, 3)),
+        ("latency", 700, Span(0, 2000)),
+        ("transfer", 768, Span(0, 2000)),
+        ("multiply", 512, Span(64, 1024)),
+        ("running", 1, (0, 1)),
+    )

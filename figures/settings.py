@@ -56,7 +56,7 @@ class SettingsExplorer(Explorer):
             },
         }
         setting = ", ".join(f"{m} = {v}" for m, v in zip(choices, start, strict=True))
-        super().__init__(
+        self.put(
             title or f"Change {' or '.join(choices)}: what does {name} ask of memory?",
             f"An explorer of {name} at {len(wanted)} settings of {', '.join(choices)}, starting with {setting}.",
             dict(zip(choices, start, strict=True)),

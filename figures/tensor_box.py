@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing, number, plural
-from figures.widgets import Explorer, _one_of, _within
+from figures.widgets import Explorer, Span, one_of
 
 __all__ = ["TensorBoxExplorer", "box_chunks", "tensor_box"]
 
@@ -36,7 +36,7 @@ def box_chunks(
 
     matrix, box, at: (rows, chunks). ValueError where a swizzled row is longer than the swizzle's span.
     """
-    _one_of("swizzle", swizzle, SWIZZLES)
+    one_of("swizzle", swizzle, SWIZZLES)
     if swizzle and box[1] * CHUNK > swizzle:
         raise ValueError(
             f"a box's row has {box[1] * CHUNK} bytes: at most the swizzle's span, {swizzle}"
@@ -134,33 +134,21 @@ class TensorBoxExplorer(Explorer):
     """A tensor map and a copy: extents, box, coordinates and swizzle against places in shared memory."""
 
     kind = "tensor_box"
+    asks = "Move the box: what does one copy bring, and where does it put it?"
+    says = (
+        "An explorer of tensor maps, starting with a box of {box_rows} rows of {box_chunks} 16-byte chunks at row "
+        "{y}, chunk {x}, of a matrix of {rows} rows of {columns} chunks, swizzle {swizzle}."
+    )
+    takes = (
+        ("rows", 12, Span(1, 16)),
+        ("columns", 10, Span(1, 12)),
+        ("box_rows", 8, Span(1, 16)),
+        ("box_chunks", 8, (1, 2, 4, 8)),
+        ("y", 2, Span(-4, 16)),
+        ("x", 1, Span(-4, 12)),
+        ("swizzle", 128, SWIZZLES),
+    )
 
-    def __init__(
-        self,
-        rows: int = 12,
-        columns: int = 10,
-        box_rows: int = 8,
-        box_chunks: int = 8,
-        y: int = 2,
-        x: int = 1,
-        swizzle: int = 128,
-        *,
-        title: str = "Move the box: what does one copy bring, and where does it put it?",
-        caption: str = "",
-    ):
-        start = {
-            "rows": _within("rows", rows, 1, 16),
-            "columns": _within("columns", columns, 1, 12),
-            "boxRows": _within("box_rows", box_rows, 1, 16),
-            "boxChunks": _one_of("box_chunks", box_chunks, (1, 2, 4, 8)),
-            "y": _within("y", y, -4, 16),
-            "x": _within("x", x, -4, 12),
-            "swizzle": _one_of("swizzle", swizzle, SWIZZLES),
-        }
-        super().__init__(
-            title,
-            f"An explorer of tensor maps, starting with a box of {box_rows} rows of {box_chunks} 16-byte chunks at row "
-            f"{y}, chunk {x}, of a matrix of {rows} rows of {columns} chunks, swizzle {swizzle}.",
-            start,
-            caption=caption,
-        )
+    def begins(self, **given):
+        names = {"box_rows": "boxRows", "box_chunks": "boxChunks"}  # as the script has them
+        return {names.get(name, name): value for name, value in given.items()}, {}, given

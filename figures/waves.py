@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
-from figures.widgets import Explorer, _one_of, _within
+from figures.widgets import Explorer, Span, one_of
 
 __all__ = ["WaveExplorer", "deal"]
 
@@ -32,7 +31,7 @@ def shares(units: int, blocks: int) -> list[int]:
 def deal(tiles: int, sms: int, steps: int, way: str = WHOLE, cost: float = 0) -> Deal:
     """A model of a launch of one block per multiprocessor: every k-step takes one unit of time, and putting a tile's
     parts together `cost` units in each block that has one. ValueError for a way that is not in `WAYS`."""
-    _one_of("way", way, WAYS)
+    one_of("way", way, WAYS)
     if min(tiles, sms, steps) < 1:
         raise ValueError("at least one tile, one multiprocessor and one k-step")
     if way == STREAM:
@@ -73,38 +72,17 @@ def _stream(tiles: int, sms: int, steps: int, cost: float) -> list:
     return pieces
 
 
-def rounds(tiles: int, sms: int) -> int:
-    """Rounds of whole tiles."""
-    return ceil(tiles / sms)
-
-
 class WaveExplorer(Explorer):
     """Tiles, multiprocessors and ways to share them, against the time of the slowest, by the model of `deal`."""
 
     kind = "waves"
-
-    def __init__(
-        self,
-        tiles: int = 9,
-        sms: int = 8,
-        steps: int = 8,
-        way: str = WHOLE,
-        cost: int = 1,
-        *,
-        title: str = "Change the way tiles are dealt out: who waits for whom?",
-        caption: str = "",
-    ):
-        start = {
-            "tiles": _within("tiles", tiles, 1, 300),
-            "sms": _one_of("sms", sms, (4, 8, 16, 108, 132)),
-            "steps": _within("steps", steps, 1, 64),
-            "way": _one_of("way", way, WAYS),
-            "cost": _within("cost", cost, 0, 8),
-        }
-        super().__init__(
-            title,
-            f"An explorer of waves, starting with {tiles} tiles of {steps} k-steps on {sms} multiprocessors, {way}.",
-            start,
-            {"ways": list(WAYS)},
-            caption,
-        )
+    asks = "Change the way tiles are dealt out: who waits for whom?"
+    says = "An explorer of waves, starting with {tiles} tiles of {steps} k-steps on {sms} multiprocessors, {way}."
+    takes = (
+        ("tiles", 9, Span(1, 300)),
+        ("sms", 8, (4, 8, 16, 108, 132)),
+        ("steps", 8, Span(1, 64)),
+        ("way", WHOLE, WAYS),
+        ("cost", 1, Span(0, 8)),
+    )
+    carries = (("ways", WAYS),)

@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from inspect import Parameter, Signature
+from typing import NamedTuple
 
 from tensor_layouts import MMAAtom
 from tensor_layouts.atoms_nv import (
@@ -105,16 +107,56 @@ def _choice(html: str) -> str:
 carried.SCRIPTS |= {'class="gl-explorer"': _explorers, 'class="gl-choice"': _choice}
 
 
+class Span(NamedTuple):
+    """What a slider reaches."""
+
+    low: float
+    high: float
+
+
 class Explorer(Shown):
-    """A figure that the reader moves; subclasses say what with."""
+    """A figure that the reader moves; subclasses say what with.
 
-    kind = ""
+    takes: (argument, start, what it may be): a `Span`, a sequence of values, or None for what the subclass looks at itself.
+    asks: the title. says: the alternative text, with arguments in braces. carries: (name, value) that the script needs too.
+    """
 
-    def __init__(
-        self, title: str, alt: str, start: Mapping, data: Mapping | None = None, caption: str = ""
-    ):
+    kind = asks = says = ""
+    takes: tuple[tuple, ...] = ()
+    carries: tuple[tuple, ...] = ()
+
+    def __init_subclass__(cls):
+        named = {"title": cls.asks, "caption": ""}
+        cls.__signature__ = Signature(
+            [
+                *(
+                    Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=start)
+                    for name, start, _ in cls.takes
+                ),
+                *(Parameter(name, Parameter.KEYWORD_ONLY, default=named[name]) for name in named),
+            ]
+        )
+
+    def __init__(self, *values, **named):
+        bound = self.__signature__.bind(*values, **named)
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        title, caption = given.pop("title"), given.pop("caption")
+        for name, _, allowed in self.takes:
+            if isinstance(allowed, Span):
+                within(name, given[name], *allowed)
+            elif allowed:
+                one_of(name, given[name], allowed)
+        start, data, words = self.begins(**given)
+        self.put(title, self.says.format(**words), start, data, caption)
+
+    def begins(self, **given) -> tuple[Mapping, Mapping, Mapping]:
+        """The start as the script names it, what else the script needs, and the words of `says`."""
+        return given, dict(self.carries), given
+
+    def put(self, title: str, alt: str, start: Mapping, data: Mapping, caption: str) -> None:
         super().__init__(title=title, alt=alt, caption=caption, facts={"start": dict(start)})
-        object.__setattr__(self, "data", {"start": dict(start), **(data or {})})
+        object.__setattr__(self, "data", {"start": dict(start), **data})
 
     @property
     def script(self) -> str:
@@ -131,13 +173,13 @@ class Explorer(Shown):
         return frame(body, self.title, self.alt, self.caption)
 
 
-def _within(name: str, value: float, low: float, high: float) -> float:
+def within(name: str, value: float, low: float, high: float) -> float:
     if not low <= value <= high:
         raise ValueError(f"{name} = {value}: choose from {low} to {high}")
     return value
 
 
-def _one_of(name: str, value, options: Sequence):
+def one_of(name: str, value, options: Sequence):
     if value not in options:
         raise ValueError(f"{name} = {value!r}: choose one of {', '.join(map(str, options))}")
     return value
@@ -155,138 +197,82 @@ def _cases(cases, width: int) -> dict:
     }
 
 
-class BankExplorer(Explorer):
+class _OfAccesses(Explorer):
+    """cases: accesses recorded from a kernel, {name: access}, that the reader can choose as well."""
+
+    def begins(self, cases, **given):
+        recorded = _cases(cases, given["width"])
+        source = {"source": next(iter(recorded))} if recorded else {}
+        return {**given, **source}, {"cases": recorded}, given
+
+
+class BankExplorer(_OfAccesses):
     """A warp's shared access: bytes per lane, row length and padding against banks and wavefronts.
 
     cases: accesses recorded from a kernel, {name: access}, that the reader can choose as well.
     """
 
     kind = "banks"
-
-    def __init__(
-        self,
-        width: int = 4,
-        row: int = 32,
-        pad: int = 0,
-        pattern: str = "column",
-        cases=None,
-        *,
-        title: str = "Change the row length and the padding: when do lanes meet in a bank?",
-        caption: str = "",
-    ):
-        start = {
-            "width": _one_of("width", width, (4, 8, 16)),
-            "row": _within("row", row, 1, 64),
-            "pad": _within("pad", pad, 0, 8),
-            "pattern": _one_of("pattern", pattern, ("column", "row")),
-        }
-        recorded = _cases(cases, width)
-        if recorded:
-            start["source"] = next(iter(recorded))
-        super().__init__(
-            title,
-            f"An explorer of shared-memory banks, starting with {width} bytes per lane, rows of {row} words, padding {pad}.",
-            start,
-            {"cases": recorded},
-            caption,
-        )
+    asks = "Change the row length and the padding: when do lanes meet in a bank?"
+    says = "An explorer of shared-memory banks, starting with {width} bytes per lane, rows of {row} words, padding {pad}."
+    takes = (
+        ("width", 4, (4, 8, 16)),
+        ("row", 32, Span(1, 64)),
+        ("pad", 0, Span(0, 8)),
+        ("pattern", "column", ("column", "row")),
+        ("cases", None, None),
+    )
 
 
-class CoalescingExplorer(Explorer):
+class CoalescingExplorer(_OfAccesses):
     """A warp's global access: element size, stride and offset against 32-byte sectors.
 
     cases: accesses recorded from a kernel, {name: access}, that the reader can choose as well.
     """
 
     kind = "coalescing"
-
-    def __init__(
-        self,
-        width: int = 4,
-        stride: int = 1,
-        offset: int = 0,
-        cases=None,
-        *,
-        title: str = "Change the stride: how many sectors does one request touch?",
-        caption: str = "",
-    ):
-        start = {
-            "width": _one_of("width", width, (2, 4, 8, 16)),
-            "stride": _within("stride", stride, 0, 32),
-            "offset": _within("offset", offset, 0, 16),
-        }
-        recorded = _cases(cases, width)
-        if recorded:
-            start["source"] = next(iter(recorded))
-        super().__init__(
-            title,
-            f"An explorer of coalescing, starting with elements of {width} bytes, stride {stride}, offset {offset}.",
-            start,
-            {"cases": recorded},
-            caption,
-        )
+    asks = "Change the stride: how many sectors does one request touch?"
+    says = "An explorer of coalescing, starting with elements of {width} bytes, stride {stride}, offset {offset}."
+    takes = (
+        ("width", 4, (2, 4, 8, 16)),
+        ("stride", 1, Span(0, 32)),
+        ("offset", 0, Span(0, 16)),
+        ("cases", None, None),
+    )
 
 
 class TileExplorer(Explorer):
     """Tile sizes against bytes, operations per byte, shared memory and blocks on a multiprocessor."""
 
     kind = "tiles"
-
-    def __init__(
-        self,
-        bm: int = 128,
-        bn: int = 128,
-        bk: int = 16,
-        threads: int = 256,
-        stages: int = 1,
-        bytes: int = 4,
-        gpu: str = "H100 (sm_90)",
-        *,
-        title: str = "Change the tile: what does a byte from global memory buy?",
-        caption: str = "",
-    ):
-        start = {
-            "bm": _one_of("bm", bm, (16, 32, 64, 128, 256)),
-            "bn": _one_of("bn", bn, (16, 32, 64, 128, 256)),
-            "bk": _one_of("bk", bk, (4, 8, 16, 32, 64, 128)),
-            "threads": _one_of("threads", threads, (64, 128, 256, 512, 1024)),
-            "stages": _within("stages", stages, 1, 6),
-            "bytes": _one_of("bytes", bytes, (2, 4)),
-            "gpu": _one_of("gpu", gpu, tuple(GPUS)),
-        }
-        super().__init__(
-            title,
-            f"An explorer of tile sizes, starting with BM {bm}, BN {bn}, BK {bk}.",
-            start,
-            {"gpus": GPUS},
-            caption,
-        )
+    asks = "Change the tile: what does a byte from global memory buy?"
+    says = "An explorer of tile sizes, starting with BM {bm}, BN {bn}, BK {bk}."
+    takes = (
+        ("bm", 128, (16, 32, 64, 128, 256)),
+        ("bn", 128, (16, 32, 64, 128, 256)),
+        ("bk", 16, (4, 8, 16, 32, 64, 128)),
+        ("threads", 256, (64, 128, 256, 512, 1024)),
+        ("stages", 1, Span(1, 6)),
+        ("bytes", 4, (2, 4)),
+        ("gpu", "H100 (sm_90)", tuple(GPUS)),
+    )
+    carries = (("gpus", GPUS),)
 
 
 class FragmentExplorer(Explorer):
     """Who holds what in an MMA: choose a lane, or point at an element."""
 
     kind = "fragments"
+    asks = "Choose a lane: which elements of A, B and C does it hold?"
+    says = "An explorer of MMA fragments: {atoms}, starting with lane {lane}."
+    takes = (("atoms", ATOMS, None), ("lane", 0, Span(0, 31)))
 
-    def __init__(
-        self,
-        atoms: Sequence[MMAAtom] = ATOMS,
-        lane: int = 0,
-        *,
-        title: str = "Choose a lane: which elements of A, B and C does it hold?",
-        caption: str = "",
-    ):
+    def begins(self, atoms: Sequence[MMAAtom], lane: int):
         if not atoms:
             raise ValueError("no MMA atom was given: there is nothing to explore")
         tables = {_atom_name(atom): {"ptx": atom.ptx, "operands": _tables(atom)} for atom in atoms}
-        start = {"atom": next(iter(tables)), "lane": _within("lane", lane, 0, 31)}
-        super().__init__(
-            title,
-            f"An explorer of MMA fragments: {', '.join(tables)}, starting with lane {lane}.",
-            start,
-            {"atoms": tables},
-            caption,
-        )
+        start = {"atom": next(iter(tables)), "lane": lane}
+        return start, {"atoms": tables}, {"atoms": ", ".join(tables), "lane": lane}
 
 
 def _atom_name(atom: MMAAtom) -> str:
@@ -309,94 +295,50 @@ class SwizzleExplorer(Explorer):
     """`Swizzle<B, M, S>` and padding on a shared tile: banks and wavefronts of its columns."""
 
     kind = "swizzles"
-
-    def __init__(
-        self,
-        b: int = 0,
-        m: int = 3,
-        s: int = 3,
-        chunks: int = 8,
-        pad: int = 0,
-        element: int = 2,
-        *,
-        title: str = "Change B, M and S until every column takes one wavefront",
-        caption: str = "",
-    ):
-        start = {
-            "b": _within("b", b, 0, 4),
-            "m": _within("m", m, 0, 5),
-            "s": _within("s", s, 0, 6),
-            "chunks": _one_of("chunks", chunks, (2, 4, 8, 16)),
-            "pad": _within("pad", pad, 0, 2),
-            "element": _one_of("element", element, (2, 4)),
-        }
-        super().__init__(
-            title,
-            f"An explorer of swizzles, starting with Swizzle<{b}, {m}, {s}> on rows of {chunks} 16-byte chunks.",
-            start,
-            caption=caption,
-        )
+    asks = "Change B, M and S until every column takes one wavefront"
+    says = "An explorer of swizzles, starting with Swizzle<{b}, {m}, {s}> on rows of {chunks} 16-byte chunks."
+    takes = (
+        ("b", 0, Span(0, 4)),
+        ("m", 3, Span(0, 5)),
+        ("s", 3, Span(0, 6)),
+        ("chunks", 8, (2, 4, 8, 16)),
+        ("pad", 0, Span(0, 2)),
+        ("element", 2, (2, 4)),
+    )
 
 
 class PipelineExplorer(Explorer):
     """Stages of a pipeline against the time that loads and computations take, by the model of `schedule`."""
 
     kind = "pipeline"
-
-    def __init__(
-        self,
-        stages: int = 2,
-        load: float = 3,
-        compute: float = 1,
-        tiles: int = 8,
-        *,
-        title: str = "Add stages until the math units never wait",
-        caption: str = "",
-    ):
-        start = {
-            "stages": _within("stages", stages, 1, 8),
-            "load": _within("load", load, 0, 12),
-            "compute": _within("compute", compute, 0.5, 6),
-            "tiles": _within("tiles", tiles, 4, 24),
-        }
-        super().__init__(
-            title,
-            f"An explorer of pipelines, starting with {stages} stages, a load of {load} and a computation of {compute}.",
-            start,
-            caption=caption,
-        )
+    asks = "Add stages until the math units never wait"
+    says = "An explorer of pipelines, starting with {stages} stages, a load of {load} and a computation of {compute}."
+    takes = (
+        ("stages", 2, Span(1, 8)),
+        ("load", 3, Span(0, 12)),
+        ("compute", 1, Span(0.5, 6)),
+        ("tiles", 8, Span(4, 24)),
+    )
 
 
 class OccupancyExplorer(Explorer):
     """Threads, registers and shared memory of a block against the blocks that a multiprocessor holds."""
 
     kind = "occupancy"
+    asks = "What keeps another block from running?"
+    says = "An explorer of occupancy, starting with {threads} threads of {registers} registers and {shared} KiB per block."
+    takes = (
+        ("threads", 256, Span(32, 1024)),
+        ("registers", 64, Span(16, 255)),
+        ("shared", 16, Span(0, 227)),
+        ("gpu", "H100 (sm_90)", tuple(GPUS)),
+    )
+    carries = (("gpus", GPUS),)
 
-    def __init__(
-        self,
-        threads: int = 256,
-        registers: int = 64,
-        shared: int = 16,
-        gpu: str = "H100 (sm_90)",
-        *,
-        title: str = "What keeps another block from running?",
-        caption: str = "",
-    ):
-        if threads % 32:
-            raise ValueError(f"threads = {threads}: choose a multiple of 32")
-        start = {
-            "threads": _within("threads", threads, 32, 1024),
-            "registers": _within("registers", registers, 16, 255),
-            "shared": _within("shared", shared, 0, 227),
-            "gpu": _one_of("gpu", gpu, tuple(GPUS)),
-        }
-        super().__init__(
-            title,
-            f"An explorer of occupancy, starting with {threads} threads of {registers} registers and {shared} KiB per block.",
-            start,
-            {"gpus": GPUS},
-            caption,
-        )
+    def begins(self, **given):
+        if given["threads"] % 32:
+            raise ValueError(f"threads = {given['threads']}: choose a multiple of 32")
+        return super().begins(**given)
 
 
 _CHOICE_CSS = (
@@ -428,7 +370,7 @@ class Choice(Shown):
         pages = {str(label): page for label, page in pages.items()}
         if len(pages) < 2:
             raise ValueError(f"a choice needs at least two drawings, not {len(pages)}")
-        _within("start", start, 0, len(pages) - 1)
+        within("start", start, 0, len(pages) - 1)
         alt = f"{len(pages)} figures, one for each {name}. " + " ".join(
             f"{name} {label}: {page.title}." for label, page in pages.items()
         )
