@@ -10,7 +10,7 @@ to accesses draws them one below the other):
 
     global_access({"uncoalesced": access, "naive": other})   lanes -> addresses -> 32-byte sectors
     shared_banks(access, rows="lane" | "wavefront")          lanes x 32 banks, coloured by wavefront, or the reverse
-    annotated_source(trace, text_of_the_cu_file, part="compute")     what each line cost
+    annotated_source(trace, text_of_the_cu_file)             what each line cost
     hazard(trace.hazards[0], text_of_the_cu_file)            two accesses that no barrier orders
 
 From sources, macros and layouts:
@@ -23,8 +23,7 @@ From sources, macros and layouts:
     layout_grid(Layout((8, 8), (8, 1)))                      any layout; color="bank" for shared memory
     layout_grid(thread_value_layout, (16, 8), cells="tv")    thread and value of each element of a tile
     swizzle_grid(chunks=4, pad_bytes=16, swizzled=(2, 3, 3))  unpadded, padded and swizzled, side by side
-    data_path(chunks=4, step=0, place=swizzle)               global memory to mma: who copies, points, receives
-    pipeline_timeline((1, 2, 4), load=3, compute=1)          a model of stages over time
+    data_path(chunks=4, step=0)                              global memory to mma: who copies, points, receives
     tensor_box((12, 10), (8, 8), at=(2, 1), swizzle=128)     one copy by TMA: a box of a matrix, and shared memory
     core_matrices({"A": {"start": 0, "stride": 1024}})       what descriptors of wgmma walk in shared memory
     descriptor_fields(0, leading=16, stride=1024, swizzle=128)    the 64 bits of a descriptor
@@ -38,9 +37,9 @@ From sources, macros and layouts:
 
 From measurements:
 
-    ladder(rows, limits={"float32": 66.9}, machine="NVIDIA H100", recorded="2026-11-21", scale="auto")
+    ladder(rows, limits={"float32": 66.9}, machine="NVIDIA H100", recorded="2026-11-21")
     roofline({"naive": (0.5, 1.2)}, bandwidth=3.35, peaks={"FP32": 66.9}, kinds={"naive": "float32"})
-    waterfall({"base": 41.3, "warp tiles": 47.0}, alone=False)     what each step of a change bought, or each idea alone
+    waterfall({"base": 41.3, "warp tiles": 47.0})            what each step of a change bought
     timeline([{"row": "tensor core", "start": 0, "end": 32, "kind": "compute", "stage": 0}])     who does what when
     machine(rows_of_results_machine, {"gpu": "NVIDIA H100", "sms": 132})     the memories, with latency and bandwidth
     ladder_strip({"naive": 6.6, "tiled": 9.1}, here=["tiled"])     the ladder in miniature: where a chapter stands

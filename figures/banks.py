@@ -91,11 +91,9 @@ def _bank_axis(canvas, top, name, fact):
     if name:
         canvas.text(_LABEL, top + 8, name, size=13, bold=True)
         canvas.text(_LABEL + 32 * _CELL, top + 8, cost, size=12, ha="right", color=style.INK)
-    canvas.text(_LABEL - 7, top + 33, "bank", size=10.5, ha="right", color=style.MUTED)
+    canvas.label(_LABEL - 7, top + 33, "bank", size=10.5, ha="right")
     for bank in range(BANKS):
-        canvas.text(
-            _LABEL + (bank + 0.5) * _CELL, top + 33, bank, size=10, ha="center", color=style.MUTED
-        )
+        canvas.label(_LABEL + (bank + 0.5) * _CELL, top + 33, bank, size=10, ha="center")
 
 
 def _banks_of(access: Access, lane: int) -> tuple[int, int]:
@@ -120,25 +118,11 @@ def _lane_panel(canvas, top, name, access: Access, fact):
         bank, banks = _banks_of(access, lane)
         color = style.wavefront_color(served[lane])
         middle = y + row * _ROW + (_ROW - 2) / 2
-        canvas.rect(
-            _LABEL + bank * _CELL + 0.5,
-            y + row * _ROW,
-            banks * _CELL - 1,
-            _ROW - 2,
-            fill=color,
-            z=2,
-        )
-        canvas.text(
-            _LABEL + (bank + banks / 2) * _CELL,
-            middle,
-            served[lane] + 1,
-            size=9.5,
-            ha="center",
-            color=style.text_on(color),
-        )
+        place = (_LABEL + bank * _CELL + 0.5, y + row * _ROW, banks * _CELL - 1, _ROW - 2)
+        canvas.cell(*place, color, served[lane] + 1, inset=0, z=2, size=9.5)
         if row == 0 or lane % 4 == 0 or row == len(access.lanes) - 1:
             label = f"lane {lane}" if row == 0 else lane
-            canvas.text(_LABEL - 7, middle, label, size=10, ha="right", color=style.MUTED)
+            canvas.label(_LABEL - 7, middle, label, size=10, ha="right")
 
 
 def _wavefront_panel(canvas, top, name, access: Access, fact):
@@ -148,7 +132,7 @@ def _wavefront_panel(canvas, top, name, access: Access, fact):
     rows = max(served.values()) + 1
     _grid(canvas, y, rows, 20)
     for row in range(rows):
-        canvas.text(_LABEL - 7, y + row * 20 + 9, row + 1, size=10.5, ha="right", color=style.MUTED)
+        canvas.label(_LABEL - 7, y + row * 20 + 9, row + 1, size=10.5, ha="right")
     for lane in access.lanes:
         bank, banks = _banks_of(access, lane)
         place = (served[lane], bank)
@@ -157,23 +141,9 @@ def _wavefront_panel(canvas, top, name, access: Access, fact):
         seen.add(place)
         sharing = [n for n in access.lanes if (served[n], _banks_of(access, n)[0]) == place]
         color = style.lane_color(lane)
-        canvas.rect(
-            _LABEL + bank * _CELL + 0.5,
-            y + served[lane] * 20,
-            banks * _CELL - 1,
-            18,
-            fill=color,
-            z=2,
-        )
         label = str(lane) if len(sharing) == 1 else f"\u00d7{len(sharing)}"
-        canvas.text(
-            _LABEL + (bank + banks / 2) * _CELL,
-            y + served[lane] * 20 + 9,
-            label,
-            size=10 if len(label) < 3 else 8.5,
-            ha="center",
-            color=style.text_on(color),
-        )
+        box = (_LABEL + bank * _CELL + 0.5, y + served[lane] * 20, banks * _CELL - 1, 18)
+        canvas.cell(*box, color, label, inset=0, z=2, size=10 if len(label) < 3 else 8.5)
 
 
 def _bank_title(facts) -> str:

@@ -83,7 +83,7 @@ def _map(parts, width: float) -> Canvas:
     canvas = Canvas(width, top + 4 * tall + 4)
     for i, color in enumerate(QUARTERS):
         y = top + i * tall
-        canvas.text(left - 5, y + tall / 2, 32 * i, size=10, ha="right", color=style.MUTED)
+        canvas.label(left - 5, y + tall / 2, 32 * i, size=10, ha="right")
         canvas.rect(left, y + 0.5, COLUMNS * scale, tall - 1, fill=style.SOFT)
         for first, wide in parts.values():
             canvas.rect(left + first * scale, y + 0.5, wide * scale - 1, tall - 1, fill=color)

@@ -105,7 +105,7 @@ def _drawn(grid, places, facts, chunks: int, width: float):
     x, y = 0.0, 0.0
     for (name, wide, found, fact, torn), n, room in zip(panels, lines, wides, strict=True):
         canvas.text(x, y + 9, name, size=12, bold=True)
-        canvas.text(x, y + 26, _words(fact, rows, chunks), size=10, color=style.MUTED)
+        canvas.label(x, y + 26, _words(fact, rows, chunks), size=10)
         _panel(canvas, x, y + HEAD, wide, n, found, torn)
         if beside:
             x += room + gap
@@ -126,12 +126,9 @@ def _panel(canvas, x0, y0, wide, lines, places, torn) -> None:
     for (row, chunk), place in places.items():
         x, y = x0 + place % wide * CELL, y0 + place // wide * CELL
         color = style.tint(style.wavefront_color(row % 8), 0.9)
-        canvas.rect(x + 1, y + 1, CELL - 2, CELL - 2, fill=color)
+        canvas.cell(x, y, CELL, CELL, color, chunk, inset=1, size=10)
         if (row, chunk) in torn:
             canvas.rect(x + 2, y + 2, CELL - 4, CELL - 4, edge=style.INK, lw=1.6, z=3)
-        canvas.text(
-            x + CELL / 2, y + CELL / 2, chunk, size=10, ha="center", color=style.text_on(color)
-        )
     for sector in range(wide // 2 + 1):
         x = x0 + 2 * sector * CELL
         canvas.line((x, y0), (x, y0 + lines * CELL), color=style.INK, lw=1.3, z=2)

@@ -77,21 +77,16 @@ def descriptor_chunks(
 
 
 def core_matrices(
-    operands: Mapping[str, Mapping],
-    lines: Sequence[int] | None = None,
-    title: str | None = None,
-    caption: str = "",
+    operands: Mapping[str, Mapping], title: str | None = None, caption: str = ""
 ) -> Drawing:
     """Where the core matrices of descriptors stand, one picture for each: {name: arguments of `descriptor_chunks`}.
 
-    lines: which 128-byte lines are drawn (the first 16 that any of them touches). `facts` holds {name: [bytes of its
-    first core matrix]}.
+    Drawn are the first 16 lines of 128 bytes that any of them touches. `facts` holds {name: [bytes of its first core matrix]}.
     """
     if not operands:
         raise ValueError("no descriptor was given: there is nothing to draw")
     found = {name: descriptor_chunks(**given) for name, given in operands.items()}
-    touched = sorted({one.byte // LINE for pieces in found.values() for one in pieces})
-    shown = list(lines) if lines is not None else touched[:16]
+    shown = sorted({one.byte // LINE for pieces in found.values() for one in pieces})[:16]
     facts = {
         name: [one.byte for one in sorted(pieces, key=lambda p: p.row) if one.matrix == 0]
         for name, pieces in found.items()
@@ -126,15 +121,11 @@ def _drawn(found, shown: Sequence[int], width: float, beside: bool):
         for row, line in enumerate(shown):
             y = top + head + row * tall
             words = number(line * LINE)
-            canvas.text(left + 40, y + tall / 2, words, size=10, ha="right", color=style.MUTED)
+            canvas.label(left + 40, y + tall / 2, words, size=10, ha="right")
             for place in range(8):
                 x, one = left + 44 + place * cell, at.get(line * LINE + place * CHUNK)
                 color = style.SOFT if one is None else color_of(one.matrix)
-                canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=color)
-                if one is not None:
-                    ink = style.text_on(color)
-                    middle = (x + cell / 2, y + tall / 2)
-                    canvas.text(*middle, one.row, size=10, ha="center", color=ink)
+                canvas.cell(x, y, cell, tall, color, "" if one is None else one.row, size=10)
     return canvas
 
 
@@ -173,15 +164,14 @@ def _bits_drawn(found, bits: int, width: float, per_line: int):
         places = [divmod(63 - bit, per_line) for bit in range(at + wide - 1, at - 1, -1)]
         for bit, (line, column) in zip(range(at + wide - 1, at - 1, -1), places, strict=True):
             x, y = 1 + column * cell, line * deep + 18
-            canvas.rect(x + 0.5, y, cell - 1, tall, fill=color or style.SOFT)
-            ink = style.text_on(color) if color else style.MUTED
-            canvas.text(x + cell / 2, y + tall / 2, bits >> bit & 1, size=9, ha="center", color=ink)
+            place, ink = (x + 0.5, y, cell - 1, tall), None if color else style.MUTED
+            canvas.cell(*place, color or style.SOFT, bits >> bit & 1, inset=0, color=ink, size=9)
         if color:
             for end in (0, -1):
                 line, column = places[end]
                 place = (1 + (column + 0.5) * cell, line * deep + 10)
                 words = at + wide - 1 if end == 0 else at
-                canvas.text(*place, words, size=9, ha="center", color=style.MUTED)
+                canvas.label(*place, words, size=9, ha="center")
             (line, first), (below, last) = places[0], places[-1]
             middle = (first + last + 1) / 2 if line == below else first + 1
             canvas.text(1 + middle * cell, line * deep + 50, value, size=12, ha="center", bold=True)

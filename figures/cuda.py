@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
 
 from pygments.lexers import CudaLexer
 from pygments.token import Comment, Keyword, Literal, Name, Token
@@ -57,24 +56,19 @@ def _class(token) -> str:
     return next((name for kind, name in CLASSES if token in kind), "")
 
 
-def _lines(text: str) -> Iterator[str]:
-    """The lines of a CUDA text as HTML; a comment over several lines is one in each of them."""
-    line = ""
-    for token, words in CudaLexer(stripnl=False, ensurenl=False).get_tokens(
-        text + "\n"
-    ):  # a last comment needs its end
+def highlighted(text: str) -> list[str]:
+    """Each line of a CUDA text as HTML, in the classes that `CSS` colours; a comment over several lines is one in each."""
+    lines, line = [], ""
+    lexer = CudaLexer(stripnl=False, ensurenl=False)
+    for token, words in lexer.get_tokens(text + "\n"):  # a last comment needs its end
         name = _class(token) if token not in Token.Text.Whitespace else ""
         for index, piece in enumerate(words.split("\n")):
             if index:
-                yield line
+                lines.append(line)
                 line = ""
             shown = html.escape(piece, quote=False)
             line += f'<span class="{name}">{shown}</span>' if name and piece else shown
-
-
-def highlighted(text: str) -> list[str]:
-    """Each line of a CUDA text as HTML, in the classes that `CSS` colours."""
-    return list(_lines(text))
+    return lines
 
 
 def cuda(text: str, title: str = "", caption: str = "") -> Listing:

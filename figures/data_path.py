@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from figures import style
 from figures.drawing import WIDTH, Canvas, Drawing
 
@@ -14,47 +12,34 @@ TALL = 17.0
 
 
 def data_path(
-    chunks: int = 4,
-    step: int = 0,
-    place: Callable[[int, int], int] | None = None,
-    copy: Callable[[int, int], int] | None = None,
-    title: str | None = None,
-    caption: str = "",
+    chunks: int = 4, step: int = 0, title: str | None = None, caption: str = ""
 ) -> Drawing:
     """The way of a 16 x 16 tile of A, float16: `cp.async`, shared memory, `ldmatrix.x4`, `mma.m16n8k16`.
 
     chunks: 16-byte chunks in a row of the tile in shared memory, 4 for 64 bytes. step: which 16 columns the mma takes.
-    place(row, chunk): where in its row a chunk is stored (a swizzle), unless it stays. copy(row, chunk): the lane that copies
-    it, unless lanes take chunks in order. `facts` holds "copies" {(row, chunk): lane}, "stored" {(row, chunk): place},
-    "points" {lane: (row, chunk)} and "receives" {(row, column): (lane, register, half)}. ValueError for a step that is
-    not there, or a place that two chunks of a row share.
+    `facts` holds "copies" {(row, chunk): lane}, "points" {lane: (row, chunk)} and "receives" {(row, column): (lane, register,
+    half)}. ValueError for a step that is not there.
     """
     if not 1 <= 2 * (step + 1) <= chunks:
         raise ValueError(f"{chunks} chunks hold the steps 0 to {chunks // 2 - 1}, not {step}")
     grid = [(row, chunk) for row in range(ROWS) for chunk in range(chunks)]
-    copies = {at: (copy(*at) if copy else (at[0] * chunks + at[1]) % 32) for at in grid}
-    stored = {at: (place(*at) if place else at[1]) for at in grid}
-    for row in range(ROWS):
-        taken = sorted(stored[row, chunk] for chunk in range(chunks))
-        if taken != list(range(chunks)):
-            raise ValueError(f"row {row} stores its {chunks} chunks at the places {taken}")
+    copies = {(row, chunk): (row * chunks + chunk) % 32 for row, chunk in grid}
     # PTX ISA, ldmatrix: lanes 0-7 point to the rows of matrix 0, 8-15 of matrix 1, and so on;
     # matrices 0 and 1 are rows 0-7 and 8-15 of the left half, 2 and 3 those of the right
     points = {lane: (lane % 16, 2 * step + lane // 16) for lane in range(32)}
     receives = {(r, c): receiver(r, c) for r in range(ROWS) for c in range(HALVES)}
-    parts = (chunks, copies, stored, points, receives)
-    moved = place is not None and any(stored[at] != at[1] for at in grid)
+    parts = (chunks, copies, points, receives)
     return Drawing(
         title=title
         or "From global memory to mma: a lane copies one chunk, points to another, and receives parts of eight",
         alt="Three grids for a tile of 16 rows. "
         f"Global memory: {chunks} chunks of 16 bytes per row, with the lane that copies each. "
-        f"Shared memory{', chunks swizzled' if moved else ''}: the two chunks per row that ldmatrix.x4 reads, "
+        "Shared memory: the two chunks per row that ldmatrix.x4 reads, "
         "with the lane that points to each. Registers: 16 by 16 elements, with the lane that receives each pair.",
         caption=caption
         or "Colours and numbers are lanes of one warp. Lane 0 points to row 0, but receives elements of rows 0 and 8: "
         "ldmatrix passes data between lanes.",
-        facts={"copies": copies, "stored": stored, "points": points, "receives": receives},
+        facts={"copies": copies, "points": points, "receives": receives},
         figure=_drawn(WIDTH, True, *parts),
         narrow=_drawn(330, False, *parts),
         min_width=620,
@@ -66,7 +51,7 @@ def receiver(row: int, column: int) -> tuple[int, int, int]:
     return 4 * (row % 8) + column % 8 // 2, row // 8 + 2 * (column // 8), column % 2
 
 
-def _drawn(width, beside, chunks, copies, stored, points, receives) -> Canvas:
+def _drawn(width, beside, chunks, copies, points, receives) -> Canvas:
     """Three grids, beside each other or, on a phone, one below the other."""
     head, deep = 54.0, ROWS * TALL
     spans = (0.30, 0.30, 0.34) if beside else (1.0, 1.0, 1.0)
@@ -83,20 +68,16 @@ def _drawn(width, beside, chunks, copies, stored, points, receives) -> Canvas:
         wide = span * width - 2
         canvas.text(x + 20, y + 8, words[0], size=12.5, bold=True)
         for line, more in enumerate(words[1:]):
-            canvas.text(x + 20, y + 24 + 14 * line, more, size=11, color=style.MUTED)
+            canvas.label(x + 20, y + 24 + 14 * line, more, size=11)
         top, left, inner = y + head, x + 20, wide - 20
         for row in range(ROWS):
             if row % 4 == 0 or row == ROWS - 1:
-                canvas.text(
-                    left - 5, top + (row + 0.5) * TALL, row, size=10, ha="right", color=style.MUTED
-                )
+                canvas.label(left - 5, top + (row + 0.5) * TALL, row, size=10, ha="right")
             if index < 2:
                 for chunk in range(chunks):
-                    at = stored[row, chunk] if index else chunk
                     lane = pointing.get((row, chunk)) if index else copies[row, chunk]
-                    _cell(
-                        canvas, left + at * inner / chunks, top + row * TALL, inner / chunks, lane
-                    )
+                    x0, wide_one = left + chunk * inner / chunks, inner / chunks
+                    _cell(canvas, x0, top + row * TALL, wide_one, lane)
             else:
                 for pair in range(HALVES // 2):
                     lane, _register, _ = receives[row, 2 * pair]
@@ -122,8 +103,4 @@ def _drawn(width, beside, chunks, copies, stored, points, receives) -> Canvas:
 def _cell(canvas, x, y, wide, lane: int | None) -> None:
     """A cell of one lane's colour with its number; pale where no lane takes part."""
     color = style.SOFT if lane is None else style.lane_color(lane)
-    canvas.rect(x + 0.5, y + 0.5, wide - 1, TALL - 1, fill=color)
-    if lane is not None:
-        canvas.text(
-            x + wide / 2, y + TALL / 2, lane, size=10.5, ha="center", color=style.text_on(color)
-        )
+    canvas.cell(x, y, wide, TALL, color, "" if lane is None else lane, size=10.5)

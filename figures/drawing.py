@@ -269,11 +269,21 @@ class Canvas:
         bold=False,
         mono=False,
         rotate=0,
-        middle=True,
     ):
-        """Text whose middle (or baseline) is at y."""
-        base = y + (0.36 * size if middle else 0)
+        """Text whose middle is at y."""
+        base = y + 0.36 * size
         self._texts.append(Words(x, base, str(words), size, color, ha, bold, mono, rotate))
+
+    def label(self, x, y, words, **how):
+        """Text beside what is drawn, in the muted colour."""
+        self.text(x, y, words, color=style.MUTED, **how)
+
+    def cell(self, x, y, w, h, fill, words="", inset=0.5, color=None, z=1, **how):
+        """A cell of a grid, smaller than its place by `inset` on each side, with words in its middle."""
+        self.rect(x + inset, y + inset, w - 2 * inset, h - 2 * inset, fill=fill, z=z)
+        if words != "":
+            color = color or style.text_on(fill)
+            self.text(x + w / 2, y + h / 2, words, ha="center", color=color, **how)
 
     def _add(self, shape, fill, edge, lw, alpha, dash, z):
         self.paths.setdefault(Look(z, fill, edge, lw, alpha, dash), []).append(shape)

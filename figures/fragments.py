@@ -129,20 +129,13 @@ def _holdings(canvas, held, lane, room):
         mine = [(value, place) for place, (who, value) in _by_value(places) if who == lane]
         for at in range(0, len(mine), columns):
             for column, (value, (row, col)) in enumerate(mine[at : at + columns]):
-                color = style.lane_color(lane)
-                canvas.rect(4 + column * 94, y - 9, 24, 18, fill=color)
-                canvas.text(
-                    16 + column * 94,
-                    y,
-                    f"{operand.lower()}{value}",
-                    size=10,
-                    ha="center",
-                    color=style.text_on(color),
-                )
+                words = f"{operand.lower()}{value}"
+                box = (4 + column * 94, y - 9, 24, 18)
+                canvas.cell(*box, style.lane_color(lane), words, inset=0, size=10)
                 canvas.text(32 + column * 94, y, f"({row}, {col})", size=11)
             y += 24
         y += 12
-    canvas.text(4, y, "(row, column) of each element", size=11, color=style.MUTED)
+    canvas.label(4, y, "(row, column) of each element", size=11)
 
 
 def _by_value(places):
@@ -155,11 +148,9 @@ def _owner_panel(canvas, x0, y0, operand, held, shape, cell, tall, picked):
     canvas.text(x0, y0 + 6, f"{operand}  ({axes[0]} x {axes[1]})", size=12, bold=True)
     top = y0 + 26
     for column in range(columns):
-        canvas.text(
-            x0 + (column + 0.5) * cell, y0 + 19, column, size=9, ha="center", color=style.MUTED
-        )
+        canvas.label(x0 + (column + 0.5) * cell, y0 + 19, column, size=9, ha="center")
     for row in range(rows):
-        canvas.text(x0 - 5, top + (row + 0.5) * tall, row, size=9, ha="right", color=style.MUTED)
+        canvas.label(x0 - 5, top + (row + 0.5) * tall, row, size=9, ha="right")
     for (row, column), (lane, value) in held.items():
         faded = picked is not None and lane != picked
         color = style.SOFT if faded else style.lane_color(lane)
@@ -167,23 +158,10 @@ def _owner_panel(canvas, x0, y0, operand, held, shape, cell, tall, picked):
         x, y = x0 + column * cell, top + row * tall
         canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=color)
         if cell >= 20:
-            canvas.text(
-                x + cell / 2,
-                y + tall * 0.32,
-                f"T{lane}",
-                size=9.5,
-                ha="center",
-                color=words,
-                bold=not faded,
-            )
-            canvas.text(
-                x + cell / 2,
-                y + tall * 0.72,
-                f"{operand.lower()}{value}",
-                size=8.5,
-                ha="center",
-                color=words,
-            )
+            name = f"{operand.lower()}{value}"
+            how = {"ha": "center", "color": words}
+            canvas.text(x + cell / 2, y + tall * 0.32, f"T{lane}", size=9.5, bold=not faded, **how)
+            canvas.text(x + cell / 2, y + tall * 0.72, name, size=8.5, **how)
         else:
             canvas.text(x + cell / 2, y + tall / 2, lane, size=8, ha="center", color=words)
 
@@ -220,33 +198,17 @@ def layout_grid(
     canvas = Canvas(max(left + columns * cell + 6, 300), top + rows * tall + 4)
     size_of_words = min(11, (cell - 4) / max(label * 0.62, 1))
     for column in range(columns):
-        canvas.text(
-            left + (column + 0.5) * cell,
-            10,
-            column,
-            size=min(10, cell * 0.5),
-            ha="center",
-            color=style.MUTED,
+        canvas.label(
+            left + (column + 0.5) * cell, 10, column, size=min(10, cell * 0.5), ha="center"
         )
     for row in range(rows):
-        canvas.text(left - 6, top + (row + 0.5) * tall, row, size=10, ha="right", color=style.MUTED)
+        canvas.label(left - 6, top + (row + 0.5) * tall, row, size=10, ha="right")
     paint = color or ("lane" if tv else "index")
     for (row, column), value in values.items():
         x, y = left + column * cell, top + row * tall
         fill = style.SOFT if value is None else _paint(value, paint, most)
-        canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=fill)
-        if value is None:
-            continue
-        words = _cell_words(value)
-        if size_of_words >= 6:
-            canvas.text(
-                x + cell / 2,
-                y + tall / 2,
-                words,
-                size=size_of_words,
-                ha="center",
-                color=style.text_on(fill),
-            )
+        words = _cell_words(value) if size_of_words >= 6 else ""
+        canvas.cell(x, y, cell, tall, fill, words, size=size_of_words)
     name = (
         str(layout)
         if not callable(layout) or isinstance(layout, Layout)

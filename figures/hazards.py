@@ -105,16 +105,12 @@ _FITS = 50  # characters of source that a box holds
 
 
 def hazard(
-    found,
-    source: str | None = None,
-    first_line: int = 1,
-    title: str | None = None,
-    caption: str = "",
+    found, source: str | None = None, title: str | None = None, caption: str = ""
 ) -> Drawing:
     """One hazard of `trace.hazards`: the two accesses in the order they were seen, and the bytes they meet in.
 
-    found: an `emulator` hazard. source: the kernel's source text, whose first line has the number `first_line`, to quote
-    the two lines. `facts` holds {"kind", "lines": (earlier, later), "threads", "place"}. ValueError for an unknown kind.
+    found: an `emulator` hazard. source: the kernel's source text, to quote the two lines. `facts` holds {"kind", "lines":
+    (earlier, later), "threads", "place"}. ValueError for an unknown kind.
     """
     if not hasattr(found, "kind"):
         raise ValueError(f"one hazard is drawn, as trace.hazards[0], not {found!r:.40}")
@@ -148,7 +144,7 @@ def hazard(
         canvas.rect(1, y, 6, tall, fill=color)
         who = f"{_who(thread)} {verb} {place}"
         canvas.text(18, y + 19, who, size=13.5, bold=True)
-        canvas.text(18, y + 46, _quote(where, ptx_line, source, first_line), size=12.5, mono=True)
+        canvas.text(18, y + 46, _quote(where, ptx_line, source), size=12.5, mono=True)
         y_mid = y + tall / 2
         writes = verb.startswith(("writes", "starts")) and " read" not in verb
         ends = (
@@ -167,32 +163,11 @@ def hazard(
         words = len(missing) * 8.3
         canvas.rect(wide / 2 - words / 2 - 8, y - 11, words + 16, 22, fill=style.CARD, z=2)
         canvas.text(wide / 2, y, missing, size=13, bold=True, ha="center", color=style.INK)
-    canvas.rect(
-        cell_x,
-        middle - 30,
-        cell_w,
-        60,
-        fill=style.tint(style.VERMILION, 0.35),
-        edge=style.VERMILION,
-        lw=1.5,
-    )
-    canvas.text(
-        cell_x + cell_w / 2,
-        middle - (9 if byte else 0),
-        box,
-        size=12.5,
-        bold=True,
-        ha="center",
-        color="#111111",
-    )
-    canvas.text(
-        cell_x + cell_w / 2,
-        middle + 11,
-        byte,
-        size=12,
-        ha="center",
-        color="#111111",
-    )
+    colors = {"fill": style.tint(style.VERMILION, 0.35), "edge": style.VERMILION}
+    canvas.rect(cell_x, middle - 30, cell_w, 60, lw=1.5, **colors)
+    x, how = cell_x + cell_w / 2, {"ha": "center", "color": "#111111"}
+    canvas.text(x, middle - (9 if byte else 0), box, size=12.5, bold=True, **how)
+    canvas.text(x, middle + 11, byte, size=12, **how)
     lines = tuple(where[1] if where else None for _, _, where, _ in steps)
     spoken = ", then ".join(
         f"{_who(thread)} {verb} {place}"
@@ -232,13 +207,13 @@ def _coordinate(thread) -> str:
     return f"({', '.join(map(str, parts))})" if len(parts) > 1 else str(parts[0])
 
 
-def _quote(where, ptx_line, source, first_line) -> str:
+def _quote(where, ptx_line, source) -> str:
     if where is None:
         return f"PTX line {ptx_line}" if ptx_line else ""
     number = where[1]
     text = source.splitlines() if source else []
-    if not first_line <= number < first_line + len(text):
+    if not 1 <= number <= len(text):
         return f"line {number}"
-    code = text[number - first_line].strip()
+    code = text[number - 1].strip()
     words = f"{number}: {code}"
     return words if len(words) <= _FITS + 8 else words[: _FITS + 7] + "\u2026"

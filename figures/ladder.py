@@ -17,7 +17,6 @@ def ladder(
     limits: Mapping[str, float] | None = None,
     machine: Mapping | str | None = None,
     recorded: str | None = None,
-    scale: str = "auto",
     title: str | None = None,
     caption: str = "",
 ) -> Drawing:
@@ -25,15 +24,13 @@ def ladder(
 
     rows: as in `results/*.json`; "rung" and "tflops" must be there, "inputs" gives the colour, "ratio_to_cublas" (or
     "cublas_ms" with "ms_median") the tick. limits: {"float32" | "tf32" | "float16": TFLOP/s}. machine, recorded: for the
-    caption. scale: "linear", "log", or "auto", which takes log when the rungs span more than a factor of 30.
+    caption. The scale is logarithmic where the rungs span more than a factor of 30.
     `facts` holds {rung: (tflops, cublas or None)}. Raises ValueError without measurements.
     """
     rows, limits = _checked(rows), dict(limits or {})
-    if scale not in ("auto", "linear", "log"):
-        raise ValueError(f'scale is "auto", "linear" or "log", not {scale!r}')
     values = [row["tflops"] for row in rows]
     rivals = [value for row in rows if (value := _cublas(row))]
-    log = scale == "log" or (scale == "auto" and max(values) / min(values) > 30)
+    log = max(values) / min(values) > 30
     kinds = [kind for kind in INPUTS if any(_kind(row) == kind for row in rows)]
     limits = {kind: limits[kind] for kind in kinds if kind in limits}
     most = max(values + rivals + list(limits.values()))
@@ -52,12 +49,12 @@ def ladder(
 
     for tick in ticks(low, high, log):
         canvas.line((place(tick), top), (place(tick), bottom), color=style.LINE, lw=1, z=0)
-        canvas.text(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center", color=style.MUTED)
+        canvas.label(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center")
     axis = "TFLOP/s, logarithmic: each grid line is ten times the one before" if log else "TFLOP/s"
-    canvas.text((left + right) / 2, bottom + 33, axis, size=11.5, ha="center", color=style.MUTED)
+    canvas.label((left + right) / 2, bottom + 33, axis, size=11.5, ha="center")
     if rivals:
-        canvas.text(names + 44, 9, "TFLOP/s", size=10.5, ha="right", color=style.MUTED)
-        canvas.text(left - 8, 9, "of cuBLAS", size=10.5, ha="right", color=style.MUTED)
+        canvas.label(names + 44, 9, "TFLOP/s", size=10.5, ha="right")
+        canvas.label(left - 8, 9, "of cuBLAS", size=10.5, ha="right")
     labelled = set()
     for index, row in enumerate(rows):
         y = top + index * pitch
@@ -71,14 +68,14 @@ def ladder(
             if _kind(row) not in labelled:
                 labelled.add(_kind(row))
                 label = f"{INPUTS[_kind(row)]} limit {plain(limit)}"
-                canvas.text(place(limit) + 6, y + pitch / 2, label, size=11, color=style.MUTED)
+                canvas.label(place(limit) + 6, y + pitch / 2, label, size=11)
         rival = _cublas(row)
         if rival and not _is_library(row):
             _tick(canvas, place(rival), y + 2, y + pitch - 2, ahead=row["tflops"] >= rival)
         canvas.text(names + 44, y + pitch / 2, plain(row["tflops"]), size=12, ha="right")
         if rival and not _is_library(row):
             share = f"{row['tflops'] / rival:.0%}"
-            canvas.text(left - 8, y + pitch / 2, share, size=12, ha="right", color=style.MUTED)
+            canvas.label(left - 8, y + pitch / 2, share, size=12, ha="right")
     canvas.line((left, top), (left, bottom), color=style.MUTED, lw=1.2, z=2)
     best = max(
         (row for row in rows if not _is_library(row)),
@@ -120,9 +117,9 @@ def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
             ends = (place(tick), y + 17), (place(tick), y + 31)
             canvas.line(*ends, color=style.LINE, lw=1, z=0)
         side = "left" if place(tick) < 12 else "right" if place(tick) > right - 12 else "center"
-        canvas.text(place(tick), bottom + 11, f"{tick:g}", size=11, ha=side, color=style.MUTED)
+        canvas.label(place(tick), bottom + 11, f"{tick:g}", size=11, ha=side)
     axis = "TFLOP/s, logarithmic" if log else "TFLOP/s"
-    canvas.text((left + right) / 2, bottom + 29, axis, size=11.5, ha="center", color=style.MUTED)
+    canvas.label((left + right) / 2, bottom + 29, axis, size=11.5, ha="center")
     for index, row in enumerate(rows):
         y = index * pitch
         color = style.KIND.get(_kind(row), style.GREY)
@@ -132,7 +129,7 @@ def _narrow_ladder(rows, limits, log: bool, low: float, high: float):
         if rival:
             columns[right] = f"{row['tflops'] / rival:.0%}"
         for x, said in columns.items():
-            canvas.text(x, y + 9, said, size=12, ha="right", mono=True, color=style.MUTED)
+            canvas.label(x, y + 9, said, size=12, ha="right", mono=True)
         canvas.rect(left, y + 18, place(row["tflops"]) - left, 10, fill=color, z=1)
         if (limit := limits.get(_kind(row))) is not None:
             ends = (place(limit), y + 17), (place(limit), y + 31)

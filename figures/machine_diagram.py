@@ -12,6 +12,7 @@ from figures.measurements import provenance
 __all__ = ["machine"]
 
 KIB = 1024
+SCHEDULERS = 4  # of an SM, since Volta
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,6 @@ FILL = (style.tint(style.SKY, 0.45), style.tint(style.GREEN, 0.35), style.tint(s
 def machine(
     rows: Sequence[Mapping],
     about: Mapping,
-    schedulers: int = 4,
     recorded: str | None = None,
     title: str | None = None,
     caption: str = "",
@@ -90,10 +90,10 @@ def machine(
     spoken = "; ".join(
         f"{name}: {', '.join(_lines(known)) or 'not measured'}" for name, known in facts.items()
     )
-    parts = (rows, about, schedulers, facts, sizes, per_clock)
+    parts = (about, facts, sizes, per_clock)
     return Drawing(
         title=title or finding,
-        alt=f"A GPU of {about['sms']} SMs. An SM has {schedulers} schedulers, each with registers, CUDA cores and a "
+        alt=f"A GPU of {about['sms']} SMs. An SM has {SCHEDULERS} schedulers, each with registers, CUDA cores and a "
         f"tensor core, and a shared memory. Then {spoken}.",
         caption=" ".join(part for part in (caption, provenance(about, recorded)) if part),
         facts=facts,
@@ -130,14 +130,14 @@ def _size(count: float | None) -> str:
     return ""
 
 
-def _drawn(width, rows, about, schedulers, facts, sizes, per_clock) -> Canvas:
+def _drawn(width, about, facts, sizes, per_clock) -> Canvas:
     """Boxes from the top down, joined by arrows; on a phone with smaller type, and the same words."""
     wide = width > 500
     size, line = (12.0, 16.0) if wide else (11.0, 14.5)
     parts = ["scheduler", "registers", "CUDA cores", "tensor core"]
-    across = schedulers if wide else 2  # on a phone in two rows
+    across = SCHEDULERS if wide else 2  # on a phone in two rows
     one = 26 + 23 * len(parts)
-    core = one * -(-schedulers // across)
+    core = one * -(-SCHEDULERS // across)
     top_lines = [f"{number(round(v))} {words}" for words, v in per_clock.items()]
     heads = 26 + (line * len(top_lines))
     inside = heads + core + 16 + _deep(facts[PLACES[0].title], line) + 12
@@ -148,21 +148,17 @@ def _drawn(width, rows, about, schedulers, facts, sizes, per_clock) -> Canvas:
     canvas.rect(2, 8, width - 14, inside, fill=style.CARD, edge=style.MUTED, lw=1.4, z=1)
     canvas.text(14, 24, f"SM, one of {about['sms']}", size=size + 1, bold=True)
     for index, words in enumerate(top_lines):
-        canvas.text(14, 24 + line * (index + 1), words, size=size, color=style.MUTED)
+        canvas.label(14, 24 + line * (index + 1), words, size=size)
     y, pitch = 8 + heads, (width - 14 - 24) / across
-    held = _size((about.get("register_bytes") or 0) / schedulers)
-    for index in range(schedulers):
+    held = _size((about.get("register_bytes") or 0) / SCHEDULERS)
+    for index in range(SCHEDULERS):
         x, up = 14 + index % across * pitch, y + index // across * one
         canvas.rect(x, up, pitch - 8, one - 14, fill=style.SOFT, z=1.5)
         for place, words in enumerate(parts):
             top = up + 6 + 23 * place
-            fill = CORE[place]
-            canvas.rect(x + 5, top, pitch - 18, 19, fill=fill, z=2)
             said = f"{words} {held}" if words == "registers" and held else words
-            small = size - (1 if wide else 0.8)
-            canvas.text(
-                x + 5 + (pitch - 18) / 2, top + 9.5, said, size=small, ha="center", color="#111111"
-            )
+            how = {"size": size - (1 if wide else 0.8), "color": "#111111"}
+            canvas.cell(x + 5, top, pitch - 18, 19, CORE[place], said, inset=0, z=2, **how)
     y += core
     _place(canvas, PLACES[0], facts, sizes, 14, y, width - 38, line, size, FILL[0])
     y = 8 + inside

@@ -86,21 +86,18 @@ def _roofs(points, bandwidth, peaks, kinds, bounds, width: float, bottom: float)
 
     for tick in ticks(x_low, x_high, True):
         canvas.line((px(tick), top), (px(tick), bottom), color=style.LINE, z=0)
-        canvas.text(px(tick), bottom + 13, f"{tick:g}", size=11, ha="center", color=style.MUTED)
+        canvas.label(px(tick), bottom + 13, f"{tick:g}", size=11, ha="center")
     for tick in ticks(y_low, y_high, True):
         canvas.line((left, py(tick)), (right, py(tick)), color=style.LINE, z=0)
-        canvas.text(left - 7, py(tick), f"{tick:g}", size=11, ha="right", color=style.MUTED)
-    canvas.text(
+        canvas.label(left - 7, py(tick), f"{tick:g}", size=11, ha="right")
+    canvas.label(
         (left + right) / 2,
         bottom + 33,
         "floating-point operations per byte",
         size=11.5,
         ha="center",
-        color=style.MUTED,
     )
-    canvas.text(
-        14, (top + bottom) / 2, "TFLOP/s", size=11.5, ha="center", color=style.MUTED, rotate=90
-    )
+    canvas.label(14, (top + bottom) / 2, "TFLOP/s", size=11.5, ha="center", rotate=90)
     taken: list[tuple[float, float, float, float]] = []
     tallest = max(peaks.values())
     x_start = max(x_low, y_low / bandwidth)

@@ -58,9 +58,8 @@ def _sector_panel(canvas, top, name, access: Access, facts, step, head):
         x = left + lane * step
         active = lane in access.lanes
         color = style.lane_color(lane) if active else style.SOFT
-        canvas.rect(x + 1, y_lanes, step - 2, 22, fill=color)
-        text = style.text_on(color) if active else style.MUTED
-        canvas.text(x + step / 2, y_lanes + 11, lane, size=10.5, ha="center", color=text)
+        ink = None if active else style.MUTED
+        canvas.cell(x + 1, y_lanes, step - 2, 22, color, lane, inset=0, color=ink, size=10.5)
 
     lines = sorted({sector // LINE_BYTES for sector in sectors})
     line_gap = 6 if len(lines) > 1 else 0
@@ -114,7 +113,7 @@ def _address_labels(canvas, starts, right, y):
         label = f"+{number((line - base) * LINE_BYTES)} B"
         wide = len(label) * 6.6
         if x >= free and x + wide < WIDTH:
-            canvas.text(x + 1, y + 42, label, size=10.5, color=style.MUTED)
+            canvas.label(x + 1, y + 42, label, size=10.5)
             free = x + wide + 10
 
 

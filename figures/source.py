@@ -73,49 +73,34 @@ def line_costs(trace, file: str | None = None) -> dict[int, dict[str, int]]:
     }
 
 
-def annotated_source(
-    costs,
-    source: str,
-    lines: tuple[int, int] | None = None,
-    first_line: int = 1,
-    part: str | None = None,
-    title: str | None = None,
-    caption: str = "",
-) -> Listing:
+def annotated_source(costs, source: str, title: str | None = None, caption: str = "") -> Listing:
     """CUDA source with what each line cost: warp instructions, global sectors, shared wavefronts.
 
-    costs: an `emulator.Trace`, or {line: {"warps", "sectors", "wavefronts", "ideal"}}. source: the text whose first line has
-    the number `first_line`. lines: (first, last) to show; the lines from the first to the last that cost something when
-    left out. `facts` holds {"lines": the costs of the lines shown, "totals": sums over all lines}.
-    Raises ValueError where the costs and the text cannot belong together.
+    costs: an `emulator.Trace`, or {line: {"warps", "sectors", "wavefronts", "ideal"}}. source: its text,
+    of which the lines from the first to the last that cost something are shown. `facts` holds {"lines": their costs,
+    "totals": sums}. Raises ValueError where the costs and the text cannot belong together.
     """
     if not isinstance(costs, Mapping):
         costs = line_costs(costs)
     text = source.splitlines()
-    last_line = first_line + len(text) - 1
     if not costs:
         raise ValueError("no line has a cost: there is nothing to draw")
-    if part is not None:
-        lines = _part(text, part, first_line)
-    first, last = lines or (max(min(costs) - 1, first_line), min(max(costs) + 1, last_line))
-    if not first_line <= first <= last <= last_line:
-        raise ValueError(
-            f"lines {first}..{last} are not in the source, which has {first_line}..{last_line}"
-        )
+    first, last = max(min(costs) - 1, 1), min(max(costs) + 1, len(text))
+    if first > last:
+        raise ValueError(f"lines {first}..{last} are not in the source, which has 1..{len(text)}")
     totals = {
         column: sum(int(cost.get(column, 0)) for cost in costs.values()) for column in _FIELDS
     }
-    inside = [cost for at, cost in costs.items() if first <= at <= last]
-    columns = [column for column in COLUMNS if any(cost.get(column) for cost in inside)]
+    columns = [column for column in COLUMNS if totals[column]]
     peak = {column: max(int(cost.get(column, 0)) for cost in costs.values()) for column in columns}
 
     head = "".join(f"<th>{COLUMNS[column][0]}</th>" for column in columns)
     body, plain = [], []
     for at in range(first, last + 1):
-        if _MARK.match(text[at - first_line]):
+        if _MARK.match(text[at - 1]):
             continue
         cost = costs.get(at, {})
-        code = text[at - first_line].expandtabs(4)
+        code = text[at - 1].expandtabs(4)
         cells = "".join(_cell(column, cost, peak[column]) for column in columns)
         body.append((at, cells, code))
         numbers = "".join(
@@ -158,17 +143,6 @@ def _levelled(code: list[str]) -> list[str]:
             below = next((line for line in lines[at + 1 :] if line.strip()), "")
             lines[at] = " " * (len(below) - len(below.lstrip())) + lines[at]
     return textwrap.dedent("\n".join(lines)).split("\n")
-
-
-def _part(text: list[str], part: str, first_line: int) -> tuple[int, int]:
-    """First and last line inside the marks of a part."""
-    marks = [(at, match) for at, line in enumerate(text) if (match := _MARK.match(line))]
-    start = next((at for at, mark in marks if mark.groups() == ("", part)), None)
-    end = next((at for at, mark in marks if mark.groups() == ("/", part)), None)
-    if start is None or end is None:
-        there = ", ".join(mark.group(2) for _, mark in marks if not mark.group(1)) or "none"
-        raise ValueError(f"the source has no part {part!r}; it has {there}")
-    return first_line + start + 1, first_line + end - 1
 
 
 def _cell(column: str, cost: Mapping[str, int], peak: int) -> str:

@@ -118,14 +118,14 @@ def text_on(color: str) -> str:
     return "#111111" if (luminance + 0.05) / 0.0555 > 1.05 / (luminance + 0.05) else "#ffffff"
 
 
-def css(scope: str = ".gl") -> str:
-    """CSS that defines the page colours as variables on `scope`, for every page a figure is shown on.
+def css() -> str:
+    """CSS that defines the page colours as variables of figures, for every page one is shown on.
 
     Dark is recognised as the book's theme, JupyterLab, Colab and VS Code mark it.
     """
     light = ";".join(f"--gl-{name}:{pair[0]}" for name, pair in PAGE.items())
     dark = ";".join(f"--gl-{name}:{pair[1]}" for name, pair in PAGE.items())
     return (
-        f"{scope}{{{light};color-scheme:light}}"
-        f"{','.join(f'{mark} {scope}' for mark in DARK)}{{{dark};color-scheme:dark}}"
+        f".gl{{{light};color-scheme:light}}"
+        f"{','.join(f'{mark} .gl' for mark in DARK)}{{{dark};color-scheme:dark}}"
     )

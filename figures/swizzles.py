@@ -12,7 +12,7 @@ __all__ = ["swizzle_grid"]
 
 CHUNK = 16
 GROUPS = 8  # 32 banks of 4 bytes are 8 groups of one chunk
-LARGEST = 64  # rows, or chunks a row, that a picture shows
+LARGEST = 64  # chunks a row that a picture shows
 
 
 def swizzle(index: int, bits: int, base: int, shift: int) -> int:
@@ -69,10 +69,8 @@ def column_wavefronts(addresses: list[list[int]]) -> list[int]:
 
 def swizzle_grid(
     chunks: int = 4,
-    rows: int = 8,
     pad_bytes: int = 16,
     swizzled: tuple[int, int, int] = (2, 3, 3),
-    element_bytes: int = 2,
     title: str | None = None,
     caption: str = "",
 ) -> Drawing:
@@ -81,18 +79,15 @@ def swizzle_grid(
     chunks: 16-byte chunks a row (4 are 32 halves). Beneath each column: the wavefronts that reading it over 8 rows, one
     matrix of `ldmatrix`, takes. `facts` holds {panel: {"groups": bank group of each (row, chunk), "wavefronts", "bytes"}}.
     """
-    if rows < 8:
-        raise ValueError(f"{rows} rows: ldmatrix reads 8")
-    if rows > LARGEST or chunks > LARGEST:
-        raise ValueError(f"{rows} rows of {chunks} chunks: at most {LARGEST} of each can be drawn")
+    rows = 8
+    if chunks > LARGEST:
+        raise ValueError(f"{chunks} chunks: at most {LARGEST} can be drawn")
     if len(swizzled) != 3:
         raise ValueError(f"a swizzle is three integers, (B, M, S), not {swizzled!r}")
     ways = {
         "as it is": chunk_addresses(rows, chunks),
         f"padded by {pad_bytes} bytes": chunk_addresses(rows, chunks, pad_bytes),
-        "with Swizzle<{}, {}, {}>".format(*swizzled): chunk_addresses(
-            rows, chunks, 0, swizzled, element_bytes
-        ),
+        "with Swizzle<{}, {}, {}>".format(*swizzled): chunk_addresses(rows, chunks, 0, swizzled),
     }
     side, gap, row_tall, top = 26.0, 22.0, 25.0, 62.0
     cell = min((WIDTH - 3 * side - 2 * gap - 4) / (3 * chunks), 50)
@@ -109,53 +104,27 @@ def swizzle_grid(
             "bytes": _extent(addresses, chunks, name, pad_bytes),
         }
         canvas.text(x0, 10, name.removeprefix("with "), size=12.5 if panel > 190 else 11, bold=True)
-        canvas.text(x0, 28, f"{facts[name]['bytes']} bytes", size=11, color=style.MUTED)
+        canvas.label(x0, 28, f"{facts[name]['bytes']} bytes", size=11)
         for chunk in range(chunks):
-            canvas.text(
-                x0 + (chunk + 0.5) * cell, top - 10, chunk, size=10, ha="center", color=style.MUTED
-            )
+            canvas.label(x0 + (chunk + 0.5) * cell, top - 10, chunk, size=10, ha="center")
             bad = counts[chunk] > 1
             y = top + rows * row_tall + 13
             color = style.VERMILION if bad else style.GREEN
-            canvas.rect(x0 + chunk * cell + 2, y - 10, cell - 4, 20, fill=color)
-            canvas.text(
-                x0 + (chunk + 0.5) * cell,
-                y,
-                counts[chunk],
-                size=11,
-                ha="center",
-                bold=True,
-                color=style.text_on(color),
-            )
+            box = (x0 + chunk * cell + 2, y - 10, cell - 4, 20)
+            canvas.cell(*box, color, counts[chunk], inset=0, size=11, bold=True)
         for row in range(rows):
-            canvas.text(
-                x0 - 6, top + (row + 0.5) * row_tall, row, size=10, ha="right", color=style.MUTED
-            )
+            canvas.label(x0 - 6, top + (row + 0.5) * row_tall, row, size=10, ha="right")
             for chunk in range(chunks):
-                color = style.bank_color(4 * groups[row][chunk])
-                canvas.rect(
-                    x0 + chunk * cell + 1,
-                    top + row * row_tall + 1,
-                    cell - 2,
-                    row_tall - 2,
-                    fill=color,
-                )
-                canvas.text(
-                    x0 + (chunk + 0.5) * cell,
-                    top + (row + 0.5) * row_tall,
-                    f"{4 * groups[row][chunk]}"
-                    + (f"-{4 * groups[row][chunk] + 3}" if cell > 40 else ""),
-                    size=10.5,
-                    ha="center",
-                    color=style.text_on(color),
-                )
-        canvas.text(
+                bank = 4 * groups[row][chunk]
+                words = f"{bank}-{bank + 3}" if cell > 40 else f"{bank}"
+                box = (x0 + chunk * cell, top + row * row_tall, cell, row_tall)
+                canvas.cell(*box, style.bank_color(bank), words, inset=1, size=10.5)
+        canvas.label(
             x0 + panel - side,
             top + rows * row_tall + 34,
             "wavefronts per column",
             size=10.5,
             ha="right",
-            color=style.MUTED,
         )
     worst = {name: max(fact["wavefronts"]) for name, fact in facts.items()}
     return Drawing(

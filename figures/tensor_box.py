@@ -115,7 +115,7 @@ def _drawn(matrix, box, at, chunks: list[Chunk], beside: bool):
         _cell(canvas, x, below + head + one.byte // LINE * tall, cell, tall, one)
     for line in range(lines):
         y = below + head + (line + 0.5) * tall
-        canvas.text(right - 6, y, line * LINE, size=10.5, ha="right", color=style.MUTED)
+        canvas.label(right - 6, y, line * LINE, size=10.5, ha="right")
     if beside:
         y = head + max(rows, lines) * tall / 2
         canvas.arrow(room + 8, y, room + gap, y, lw=2, size=9)
@@ -124,10 +124,7 @@ def _drawn(matrix, box, at, chunks: list[Chunk], beside: bool):
 
 def _cell(canvas, x, y, wide, tall, one: Chunk) -> None:
     color = style.bank_color(4 * one.chunk) if one.inside else style.GREY
-    canvas.rect(x + 0.5, y + 0.5, wide - 1, tall - 1, fill=color, z=2)
-    ink = style.text_on(color)
-    words = one.row if one.inside else 0
-    canvas.text(x + wide / 2, y + tall / 2, words, size=10.5, ha="center", color=ink)
+    canvas.cell(x, y, wide, tall, color, one.row if one.inside else 0, z=2, size=10.5)
 
 
 class TensorBoxExplorer(Explorer):

@@ -64,7 +64,7 @@ def _drawn(tiles, ratios, width: float, beside: bool):
                 _cell(canvas, left + j * cell, top + i * cell, cell, style.GREY)
         words = f"{m + n} reads, {m * n} multiply-add{'s' if m * n > 1 else ''}"
         below = top + m * cell
-        canvas.text(x + 4, below + 12, words, size=11, color=style.MUTED)
+        canvas.label(x + 4, below + 12, words, size=11)
         canvas.text(x + 4, below + 27, f"{ratios[m, n]:.3g} reads each", size=11, bold=True)
         if beside:
             x += wide

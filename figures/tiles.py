@@ -86,9 +86,7 @@ def _product_panel(canvas, x, y, bm, bn, bk):
         (cx, cy, big, big, "C"),
     ):
         canvas.rect(px, py, w, h, fill=style.SOFT)
-        canvas.text(
-            px + w - 6, py + h - 10, name, size=13, bold=True, ha="right", color=style.MUTED
-        )
+        canvas.label(px + w - 6, py + h - 10, name, size=13, bold=True, ha="right")
     tile, at = s * 0.19, s * 0.28
     canvas.rect(cx + at, y, tile, small, fill=style.tint(style.SKY, 0.45))
     canvas.rect(x, cy + at, small, tile, fill=style.tint(style.SKY, 0.45))
@@ -96,7 +94,7 @@ def _product_panel(canvas, x, y, bm, bn, bk):
     canvas.rect(cx + at, y + step, tile, step, fill=style.BLUE, z=2)
     canvas.rect(x + step, cy + at, step, tile, fill=style.BLUE, z=2)
     canvas.rect(cx + at, cy + at, tile, tile, fill=style.BLUE, z=2)
-    canvas.text(x, y + s + 13, f"As {bm} x {bk}, Bs {bk} x {bn}", size=11.5, color=style.MUTED)
+    canvas.label(x, y + s + 13, f"As {bm} x {bk}, Bs {bk} x {bn}", size=11.5)
 
 
 def _split_panel(canvas, x, y, outer, outer_size, part, part_size, color, zoom):
@@ -108,7 +106,7 @@ def _split_panel(canvas, x, y, outer, outer_size, part, part_size, color, zoom):
     canvas.line((px + pw, py), (x, y), color=style.MUTED, dash=(3, 3), lw=1)
     canvas.line((px + pw, py + ph), (x, y + h), color=style.MUTED, dash=(3, 3), lw=1)
     canvas.text(x, y - 26, f"{outer} tile", size=13, bold=True)
-    canvas.text(x, y - 10, f"{m} x {n}", size=11.5, color=style.MUTED)
+    canvas.label(x, y - 10, f"{m} x {n}", size=11.5)
     canvas.rect(x, y, w, h, fill=style.SOFT)
     rows, columns = m // tm, n // tn
     if max(rows, columns) <= 64:
@@ -128,11 +126,5 @@ def _split_panel(canvas, x, y, outer, outer_size, part, part_size, color, zoom):
         cw, ch = w / columns, h / rows
         canvas.rect(x, y, w, h, fill=style.tint(color, 0.3))
         canvas.rect(x + w - max(cw, 2), y, max(cw, 2), max(ch, 2), fill=color, z=2)
-    canvas.text(
-        x,
-        y + _SIDE + 13,
-        f"{rows} x {columns} {part} tiles of {tm} x {tn}",
-        size=11.5,
-        color=style.MUTED,
-    )
+    canvas.label(x, y + _SIDE + 13, f"{rows} x {columns} {part} tiles of {tm} x {tn}", size=11.5)
     return x + w - cw, y, cw, ch

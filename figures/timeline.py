@@ -119,11 +119,8 @@ def _drawn(events, rows, low, high, unit, width, beside: bool) -> Canvas:
         canvas.rect(left, y, (high - low) * scale, deep, fill=style.SOFT, z=0)
         for lane, event in placed[row]:
             wide = (event["end"] - event["start"]) * scale
-            x, top, color = (
-                left + (event["start"] - low) * scale,
-                y + lane * tall,
-                COLORS[event["kind"]],
-            )
+            x, top = left + (event["start"] - low) * scale, y + lane * tall
+            color = COLORS[event["kind"]]
             canvas.rect(x + 0.5, top + 2, max(wide - 1, 1), tall - 4, fill=color)
             words = str(event.get("stage", ""))
             if words and wide > text_width(words, 11) + 3:
@@ -136,7 +133,7 @@ def _drawn(events, rows, low, high, unit, width, beside: bool) -> Canvas:
         side = "left" if not index else "right" if x > width - 24 else "center"
         canvas.line((x, 0), (x, height - 2), color=style.LINE, lw=1, z=0.5)
         words = number(index * step)
-        canvas.text(x, height + 8, words, size=11, ha=side, color=style.MUTED)
+        canvas.label(x, height + 8, words, size=11, ha=side)
     words = f"{unit} since the beginning"
-    canvas.text((left + width) / 2, height + 25, words, size=11.5, ha="center", color=style.MUTED)
+    canvas.label((left + width) / 2, height + 25, words, size=11.5, ha="center")
     return canvas

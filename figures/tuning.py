@@ -47,8 +47,8 @@ def strips(
 
     for tick in _ticks(low, high):
         canvas.line((place(tick), top), (place(tick), bottom), color=style.LINE, z=0)
-        canvas.text(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center", color=style.MUTED)
-    canvas.text((left + right) / 2, bottom + 33, unit, size=11.5, ha="center", color=style.MUTED)
+        canvas.label(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center")
+    canvas.label((left + right) / 2, bottom + 33, unit, size=11.5, ha="center")
     for at, (value, found) in enumerate(groups.items()):
         y = top + (at + 0.5) * pitch
         canvas.text(4, y, f"{name} {value}", size=12, mono=True, bold=value == best)
@@ -101,8 +101,8 @@ def tile_order(
     cell = min(36.0, (WIDTH - left - 10) / columns)
     tall = min(cell, 24.0)
     canvas = Canvas(max(left + columns * cell + 8, 320), top + rows * tall + 6)
-    canvas.text(left, 8, "columns of B", size=11, color=style.MUTED)
-    canvas.text(4, top - 12, "rows of A", size=11, color=style.MUTED)
+    canvas.label(left, 8, "columns of B", size=11)
+    canvas.label(4, top - 12, "rows of A", size=11)
     for r in range(rows):
         fill = style.wavefront_color(0) if r in used_rows else style.SOFT
         canvas.rect(left - 22, top + r * tall + 1, 14, tall - 2, fill=fill)
@@ -114,16 +114,8 @@ def tile_order(
             turn = order[r][c] // at_once
             fill = style.wavefront_color(turn)
             x, y = left + c * cell, top + r * tall
-            canvas.rect(x + 0.5, y + 0.5, cell - 1, tall - 1, fill=fill)
-            canvas.text(
-                x + cell / 2,
-                y + tall / 2,
-                order[r][c],
-                size=min(10, cell * 0.36),
-                ha="center",
-                color=style.text_on(fill),
-                bold=turn == 0,
-            )
+            how = {"size": min(10, cell * 0.36), "bold": turn == 0}
+            canvas.cell(x, y, cell, tall, fill, order[r][c], **how)
     strips_read = len(used_rows) + len(used_columns)
     words = f"{plural(len(used_rows), 'row')} of A and {plural(len(used_columns), 'column')} of B"
     return Drawing(

@@ -58,8 +58,6 @@ def _drawn(columns: int, groups: int, width: float):
         for warp, color in enumerate(WARPS):
             at = y + warp * band
             canvas.rect(left - deep - 12, at + 1, deep, band - 2, fill=color)
-            canvas.rect(left, at + 1, wide, band - 2, fill=color)
             said = f"warp {4 * group + warp}: 16 x {columns} sums"
-            ink = style.text_on(color)
-            canvas.text(left + wide / 2, at + band / 2, said, size=11.5, ha="center", color=ink)
+            canvas.cell(left, at + 1, wide, band - 2, color, said, inset=0, size=11.5)
     return canvas

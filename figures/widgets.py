@@ -308,7 +308,11 @@ class SwizzleExplorer(Explorer):
 
 
 class PipelineExplorer(Explorer):
-    """Stages of a pipeline against the time that loads and computations take, by the model of `schedule`."""
+    """Stages of a pipeline against the time that loads and computations take.
+
+    The model: a tile's load may start as soon as its stage is free, however many loads are under way; one tile is computed at
+    a time, in order. In the steady state a tile takes max(compute, (load + compute) / stages).
+    """
 
     kind = "pipeline"
     asks = "Add stages until the math units never wait"

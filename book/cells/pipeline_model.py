@@ -2,7 +2,7 @@
 
 As in `async_pipeline`: with s stages, the copy of the tile after the next s - 2 is started right after the wait for the
 tile that is multiplied now, so a copy has the time of s - 1 tiles. (A producer that refills a stage as soon as it is
-released has another model, `figures.schedule`.)
+released has another model, that of `figures.PipelineExplorer`.)
 """
 
 from collections.abc import Sequence

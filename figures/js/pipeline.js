@@ -1,4 +1,4 @@
-// A software pipeline: the model of figures/pipeline.py.
+// A software pipeline, by a model small enough to check by hand.
 const schedule = (stages, load, compute, tiles) => {
   const slots = [];
   for (const tile of range(tiles)) {

@@ -48,7 +48,6 @@ def test_what_is_offered_is_what_a_chapter_calls():
             "Listing",
             "Table",
             "owners",
-            "schedule",
             # models that figures draw, which chapters call too
             "barrier_steps",
             "box_chunks",

@@ -22,12 +22,6 @@ def test_steps_begin_where_the_one_before_ended():
     assert "slower" in [words for _, words in drawn.legend]
 
 
-def test_ideas_alone_are_counted_from_the_base():
-    drawn = figures.waterfall(STEPS, alone=True)
-    assert drawn.facts == {"tiles": 6.0, "buffers": 5.0, "larger": 12.0}
-    assert "slower" not in [words for _, words in drawn.legend]
-
-
 @pytest.mark.parametrize("steps", [{"base": 1.0}, {"base": 1.0, "x": 0.0}, {}])
 def test_a_waterfall_without_steps_is_refused(steps):
     with pytest.raises(ValueError, match=r"base and at least one step|must be positive"):
@@ -105,11 +99,7 @@ def test_lanes_point_to_the_rows_of_the_four_matrices():
     assert len(set(points.values())) == 32
 
 
-def test_a_swizzle_moves_chunks_within_their_row():
-    stored = figures.data_path(place=lambda row, chunk: chunk ^ row // 2 % 4).facts["stored"]
-    assert [stored[row, 0] for row in (0, 2, 4, 6)] == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match=r"row 0 stores its 4 chunks at the places \[0, 0, 1, 1\]"):
-        figures.data_path(place=lambda row, chunk: chunk // 2)
+def test_a_step_that_is_not_there_is_refused():
     with pytest.raises(ValueError, match="the steps 0 to 1, not 2"):
         figures.data_path(step=2)
 

@@ -151,7 +151,6 @@ def test_swizzle_grid_counts_what_each_column_costs():
     "bad",
     [
         {"pad_bytes": 2},
-        {"rows": 4},
         {"swizzled": (3, 3, 2)},
         {"swizzled": (2, 1, 3)},
         {"chunks": 0},

@@ -1,6 +1,4 @@
-"""Fragments, layouts, tiles and pipelines, against what is known of them from elsewhere."""
-
-import itertools
+"""Fragments, layouts and tiles, against what is known of them from elsewhere."""
 
 import pytest
 from tensor_layouts import Layout, Swizzle, compose
@@ -105,32 +103,6 @@ def test_tile_picture_counts_the_tiles():
     ):
         with pytest.raises(ValueError):
             figures.tile_picture(bad)
-
-
-@pytest.mark.parametrize("stages", [1, 2, 3, 5, 8])
-@pytest.mark.parametrize(("load", "compute"), [(3, 1), (0, 2), (7, 2), (1, 4)])
-def test_a_pipeline_never_overlaps_what_it_must_not_and_reaches_its_steady_state(
-    stages, load, compute
-):
-    slots = figures.schedule(stages, load, compute, 40)
-    for now, then in itertools.pairwise(slots):
-        assert then.compute_start >= now.compute_end
-    for slot, reuse in zip(slots, slots[stages:], strict=False):
-        assert reuse.stage == slot.stage and reuse.load_start >= slot.compute_end
-    steady = (slots[-1].compute_end - slots[-1 - stages].compute_end) / stages
-    assert steady == pytest.approx(max(compute, (load + compute) / stages))
-
-
-def test_pipeline_timeline_says_that_it_is_a_model():
-    drawing = figures.pipeline_timeline((1, 4), 3, 1, 8)
-    assert drawing.facts == {
-        1: {"time": 32, "busy": 0.25},
-        4: {"time": 11, "busy": pytest.approx(8 / 11)},
-    }
-    assert "A model, not a measurement" in drawing.caption
-    for bad in ((0,), ()):
-        with pytest.raises(ValueError):
-            figures.pipeline_timeline(bad)
 
 
 def test_thread_tiles_count_reads_per_multiply_add():

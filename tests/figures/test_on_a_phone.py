@@ -39,7 +39,7 @@ def code_cells(listing) -> list[str]:
 
 def test_a_listing_leaves_out_what_all_its_lines_are_indented_by():
     source = "        int a;\n#pragma unroll\n        for (;;)\n            a += 1;\n"
-    listing = figures.annotated_source({1: {"warps": 1}, 4: {"warps": 2}}, source, lines=(1, 4))
+    listing = figures.annotated_source({1: {"warps": 1}, 4: {"warps": 2}}, source)
     assert code_cells(listing) == ["int a;", "#pragma unroll", "for (;;)", "    a += 1;"]
     assert "        int a;" in listing.plain()  # the text form keeps the source as it is
 

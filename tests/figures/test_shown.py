@@ -33,7 +33,6 @@ DRAWINGS = {
     "layout_grid": lambda: figures.layout_grid(Layout((16, 32), (32, 1))),
     "tile_picture": lambda: figures.tile_picture({"BM": 64, "BN": 64, "BK": 8, "TM": 8, "TN": 4}),
     "thread_tiles": lambda: figures.thread_tiles([(1, 1), (4, 1), (4, 4)]),
-    "pipeline_timeline": lambda: figures.pipeline_timeline((1, 2, 4)),
     "swizzle_grid": lambda: figures.swizzle_grid(8, swizzled=(3, 3, 3)),
     "tensor_box": lambda: figures.tensor_box(swizzle=128),
     "tensor_box at an edge": lambda: figures.tensor_box((6, 10), (8, 4), (-2, 8)),

@@ -42,25 +42,13 @@ def test_annotated_source_shows_each_lines_costs():
     )  # 48 of 64 wavefronts are conflicts
 
 
-def test_annotated_source_of_a_part_and_of_a_text_that_starts_later():
-    assert set(figures.annotated_source(COSTS, SOURCE, part="load").facts["lines"]) == {4}
-    later = figures.annotated_source(
-        {40: {"warps": 5}}, "a = 1;\nb = 2;", first_line=40, lines=(40, 41)
-    )
-    assert later.plain().splitlines()[2].split() == ["40", "5", "a", "=", "1;"]
-
-
 @pytest.mark.parametrize(
-    ("costs", "options", "message"),
-    [
-        ({}, {}, "nothing to draw"),
-        (COSTS, {"lines": (1, 99)}, "not in the source"),
-        (COSTS, {"part": "store"}, "it has load"),
-    ],
+    ("costs", "message"),
+    [({}, "nothing to draw"), ({99: {"warps": 1}}, "not in the source")],
 )
-def test_annotated_source_refuses_what_does_not_belong_together(costs, options, message):
+def test_annotated_source_refuses_what_does_not_belong_together(costs, message):
     with pytest.raises(ValueError, match=message):
-        figures.annotated_source(costs, SOURCE, **options)
+        figures.annotated_source(costs, SOURCE)
 
 
 def test_diff_marks_what_came_and_what_went():
