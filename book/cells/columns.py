@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from IPython.display import display
 
@@ -77,6 +78,20 @@ def explained(columns: Mapping[str, str], rows, title: str = "", caption: str = 
     """A `figures.table` of {heading: meaning}; an empty meaning is looked up."""
     found = {name: meaning or MEANINGS.get(name, "") for name, meaning in columns.items()}
     return figures.table(found, rows, title, caption)
+
+
+def cells_of(markdown: str) -> list[list[str]]:
+    """The rows of the Markdown table in this text: its headings, then the cells."""
+    lines = [line for line in markdown.splitlines() if line.startswith("|")]
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [head, *rows]
+
+
+def written(title: str, columns: Mapping[str, str]):
+    """The table of `tables.md` with this title; `columns` says what its headings mean, in their order."""
+    text = Path(__file__).with_name("tables.md").read_text(encoding="utf-8")
+    part = text.split(f"## {title}\n")[1].split("\n## ")[0]
+    return explained(columns, cells_of(part)[1:], title)
 
 
 def show(columns: Mapping[str, str], rows, title: str = "", caption: str = "") -> None:

@@ -21,12 +21,7 @@ README = FOLDER.parent / "emulator" / "README.md"
 def executes():
     """The table of instruction families in the emulator's own README, for a page."""
     part = README.read_text(encoding="utf-8").split("## What it executes")[1]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in part.split("\n## ")[0].splitlines()
-        if line.startswith("|")
-    ]
-    header, _, *families = rows
+    header, *families = columns.cells_of(part.split("\n## ")[0])
     return grid(header, families)
 
 

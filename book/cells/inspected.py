@@ -6,7 +6,7 @@ import textwrap
 
 from IPython.display import display
 
-import figures
+from book.cells import columns
 from book.cells.setting import WIDTH
 from measure.inspection import CannotInspect, inspect
 from measure.inspection_page import (
@@ -52,19 +52,10 @@ def refusal(*args, **kwargs) -> str:
 
 def arguments():
     """How an argument is written on the command line."""
-    return figures.table(
-        {"--arg": "as it is typed", "what the kernel gets": "the value of this parameter"},
-        [
-            ["`s32=5`, `f32=1.5`, `u64=0`", "a number of this type, by value"],
-            ["`f32[64,64]`", "an array of zeros; the kernel may write into it"],
-            ["`f16[256]=ones`, `=arange`", "ones; 0, 1, 2 and so on"],
-            [
-                "`f32[64,64]=random:7`",
-                "normally distributed floats, or integers of the whole range; seed 7",
-            ],
-            ["`f32[64,64]=uniform:7`", "floats from -1 to 1"],
-            ["`u8[4096]=below:26:7`", "whole numbers from 0 to 25: letters, indices, classes"],
-            ["`f32[64,64]=weights.npy`", "what NumPy has saved in this file"],
-        ],
-        title="Types are s, u or f with a number of bits",
+    return columns.written(
+        "Types are s, u or f with a number of bits",
+        {
+            "--arg": "as it is typed",
+            "what the kernel gets": "the value of this parameter",
+        },
     )

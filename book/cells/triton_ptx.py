@@ -9,6 +9,7 @@ import numpy as np
 
 import emulator
 import figures
+from book.cells import columns
 from measure import with_triton
 
 
@@ -107,27 +108,12 @@ def speeds():
 
 def who_decides():
     """What the programmer decides in CUDA, in CuTe's Python and in Triton, and what the compiler."""
-    return figures.table(
+    return columns.written(
+        "Triton takes over what happens inside a block, CuTe only the index arithmetic",
         {
             "": "",
             "in CUDA": "who makes it in our rungs",
             "in CuTe": "who makes it in the kernel above",
             "in Triton": "who makes it there",
         },
-        [
-            ["tile of a block, depth", "we: `BM`, `BN`, `BK`", "we", "we: the same three"],
-            [
-                "warps, stages",
-                "we: `WM`, `WN`, `STAGES`",
-                "we: the layout of warps",
-                "we: two hints",
-            ],
-            ["who holds which output", "we", "the atom and our layout", "the compiler"],
-            ["shared memory, swizzle", "we", "we, as layouts", "the compiler"],
-            ["index arithmetic", "we", "the verbs", "the compiler"],
-            ["when to copy, where to wait", "we", "we", "the compiler, from the loop"],
-            ["order of the tiles", "we", "we", "we"],
-            ["edges", "we", "we (here: none)", "we, as masks"],
-        ],
-        title="Triton takes over what happens inside a block, CuTe only the index arithmetic",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import figures
+from book.cells import columns
 from kernels import linear as fused
 from kernels.gpus import peak
 from kernels.rungs import find
@@ -124,27 +125,10 @@ def speeds():
 
 def when():
     """What to do about a product, in the order in which to ask."""
-    return figures.table(
-        {"if": "what you find", "then": "what to do"},
-        [
-            ["the shape is on the flat part, in usual formats", "call the library"],
-            [
-                "the shape is on the slope",
-                "move fewer bytes: fuse, quantise, batch; a simple kernel near the bandwidth is enough",
-            ],
-            [
-                "many small products of the same shape",
-                "one batched launch, by the library or by a kernel",
-            ],
-            [
-                "an operation before or after the product reads and writes the matrix again",
-                "fuse it: Triton, a library's epilogue, or a kernel",
-            ],
-            ["a format, a layout or a sparsity that no library has", "write a kernel"],
-            [
-                "the library is measurably far below the roof for your shape",
-                "search settings first; then write a kernel for that shape",
-            ],
-        ],
-        title="When to write a kernel",
+    return columns.written(
+        "When to write a kernel",
+        {
+            "if": "what you find",
+            "then": "what to do",
+        },
     )
