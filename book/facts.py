@@ -125,29 +125,18 @@ def clock(rung: str, gpu: str | None = None) -> float:
 def sustained(rung: str, what: str, gpu: str | None = None, **types: str) -> float:
     """A run without a pause: "burst_tflops", "sustained_tflops", "ghz", the highest "watts", their "limit".
 
-    They stand in the rung's row, whose "burst_ghz" is the clock of the timed bursts. An older recording has long runs
-    of a few rungs in its `limits` file; there "ghz" is the lowest clock.
+    They stand in the rung's row, whose "burst_ghz" is the clock of the timed bursts.
     """
-    older = _file("limits", gpu).get("sustained")
-    if older is None:
-        found, recording = row(rung, SIZE, gpu, **types), _recording(gpu)
-        seen = {
-            "burst_tflops": found["tflops"],
-            "burst_ghz": found["clock_ghz"],
-            "sustained_tflops": found["sustained_tflops"],
-            "ghz": found["sustained_ghz"],
-            "watts": found["sustained_watts"],
-            "limit": recording.machine["power_limit_w"],
-        }
-        return _pick(seen, what, f"the long run of {rung}")
-    found = _only([run for run in older if run["rung"] == rung], f"the long run of {rung}")
-    looks = [look for look in found["watched"] if look]
+    found, recording = row(rung, SIZE, gpu, **types), _recording(gpu)
     seen = {
-        "ghz": min(float(look["clocks.sm"]) for look in looks) / 1e3,
-        "watts": max(float(look["power.draw"]) for look in looks),
-        "limit": max(float(look["power.limit"]) for look in looks),
+        "burst_tflops": found["tflops"],
+        "burst_ghz": found["clock_ghz"],
+        "sustained_tflops": found["sustained_tflops"],
+        "ghz": found["sustained_ghz"],
+        "watts": found["sustained_watts"],
+        "limit": recording.machine["power_limit_w"],
     }
-    return _pick({**found, **seen}, what, f"the long run of {rung}")
+    return _pick(seen, what, f"the long run of {rung}")
 
 
 def tuned(rung: str, column: str = "tflops", gpu: str | None = None, **macros: int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figures.drawing import Drawing
-from figures.timeline import timeline
+from figures.timeline import bar, timeline
 from figures.widgets import Explorer, Span
 
 __all__ = ["RolesExplorer", "role_schedule", "roles_timeline"]
@@ -73,24 +73,16 @@ def role_schedule(
     return turns
 
 
-def roles_timeline(title: str | None = None, caption: str = "", **model) -> Drawing:
+def roles_timeline(caption: str = "", **model) -> Drawing:
     """The model of `role_schedule` (its arguments) as a timeline: copies, each consumer, and the tensor core of all."""
     turns = role_schedule(**model)
-    events = [
-        {"row": "copies", "start": t.asked, "end": t.landed, "kind": "load", "stage": t.stage}
-        for t in turns
-    ]
+    events = [bar("copies", t.asked, t.landed, "load", t.stage) for t in turns]
     for c in range(len(turns[0].products)):
         for turn in turns:
-            start, end = turn.products[c]
-            bar = {"start": start, "end": end, "kind": "compute", "stage": turn.stage}
-            events.append({"row": f"consumer {c}", **bar})
-    events += [
-        {"row": "tensor core", "start": start, "end": end, "kind": "compute"}
-        for turn in turns
-        for start, end in turn.products
-    ]
-    return timeline(events, title=title, caption=caption)
+            events.append(bar(f"consumer {c}", *turn.products[c], "compute", turn.stage))
+    for turn in turns:
+        events += [bar("tensor core", *span, "compute") for span in turn.products]
+    return timeline(events, caption=caption)
 
 
 class RolesExplorer(Explorer):

@@ -26,6 +26,12 @@ NAMES = {
 }
 
 
+def bar(row: str, start: float, end: float, kind: str, stage: int | None = None) -> dict:
+    """An event for `timeline`."""
+    event = {"row": row, "start": start, "end": end, "kind": kind}
+    return event if stage is None else {**event, "stage": stage}
+
+
 def timeline(
     events: Sequence[Mapping],
     unit: str = "clocks",

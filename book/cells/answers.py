@@ -7,7 +7,6 @@
 
 Questions are data (`book.cells.questions`). What these show works in a rendered page, in JupyterLab and in Colab without a
 kernel behind it, and is remembered on the reader's device; without JavaScript the answer is folded under its question.
-`check(name, said)` and `predict(name, said)` answer from Python instead.
 """
 
 from __future__ import annotations
@@ -99,49 +98,16 @@ def _ask(title: str, alt: str, mode: str, names: tuple[str, ...]) -> Asked:
     return Asked(title=title, alt=alt, asked=found, mode=mode)
 
 
-def predict(*names: str | Answer):
-    """Questions that show what is right as soon as the reader has said something: `predict("a", "b")`.
-
-    With one name and an answer behind it, `predict("a", 8)`, the verdict in words. KeyError for a name that
-    `book/answers/` lacks.
+def predict(*names: str) -> Asked:
+    """Questions that show what is right as soon as the reader has said something: `predict("a", "b")`. KeyError for a name
+    that `book/answers/` lacks.
     """
-    if len(names) == 2 and (isinstance(names[1], int | float) or _is_choice(*names)):
-        return _say(*names, REVEALS)
     return _ask("Predict, then see", "Predictions to make.", REVEALS, names)
 
 
-def _is_choice(name: str, said: str) -> bool:
-    return said in questions.find(name).choices
-
-
-def _say(name: str, said: Answer, mode: str) -> None:
-    question = questions.find(name)
-    if said is None:
-        print("No answer yet: put yours in place of None and run the cell again.")
-        return
-    words = questions.explained(question, said)
-    if questions.is_right(question, said, mode):
-        print(f"{_text(said)} is right.")
-    elif mode == REVEALS:
-        print(f"You said {_text(said)}; it is {question.answer_text}.")
-    elif isinstance(said, str) or question.places:
-        print(f"{_text(said)} is not it: try again.")
-    else:
-        print(f"{_text(said)} is too {'large' if said > question.answer else 'small'}: try again.")
-    for more in (words, question.why if mode == REVEALS else ""):
-        if more:
-            print(questions.plain(more))
-
-
-class _Unset:
-    """Stands for an argument that was not given, where None is an answer not yet made."""
-
-
-def check(name: str, said=_Unset):
-    """An exercise to be answered in the page: `check("ex-one-block16")`; `check("ex-one-block16", 42)` answers it here."""
-    if said is _Unset:
-        return _ask("Your answer", "An exercise to answer.", TESTS, (name,))
-    return _say(name, said, TESTS)
+def check(name: str) -> Asked:
+    """An exercise to be answered in the page: `check("ex-one-block16")`."""
+    return _ask("Your answer", "An exercise to answer.", TESTS, (name,))
 
 
 def settle(name: str, counted: Answer) -> None:

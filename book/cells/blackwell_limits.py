@@ -7,7 +7,6 @@ the B200 data sheet's 2,250 TFLOP/s at 1.86 GHz); 128 bytes per clock of shared 
 import figures
 from book.cells import columns
 
-OPERATIONS = 8192  # of float16, per clock and SM
 HEADS = {
     "block's tile": "rows and columns of C for which one block holds the sums",
     "tensor cores": "clocks that the products of a k-step of 64 take at 8,192 operations per clock",

@@ -31,10 +31,10 @@ def _share(ours: float, theirs: float | None) -> str:
     return f"{theirs / ours:.0%}" if theirs else ""
 
 
-def table(size: int = 4096) -> None:
+def table() -> None:
     """Shows every rung with its speed, twice compared with cuBLAS, and with the rung that it changed."""
-    step, lines = gains(size), []
-    for name, row in rows(size).items():
+    step, lines = gains(), []
+    for name, row in rows().items():
         types = f"{TYPES.get(row['inputs'], row['inputs'])} to {TYPES.get(row['output'], row['output'])}"
         times = f"{step[name]:.2f} x {kernels.find(name).before}" if name in step else ""
         best = row.get("cublas_best_ms") or row.get("cublas_ms")
@@ -58,7 +58,7 @@ def table(size: int = 4096) -> None:
             "over": "speed over that of the rung that it changes",
         },
         lines,
-        caption=f"{size} x {size} x {size}, {recorded().label}.",
+        caption=f"4096 x 4096 x 4096, {recorded().label}.",
     )
 
 
@@ -94,16 +94,10 @@ LOOPS = {
 def power() -> None:
     """Shows what loops of nothing but arithmetic reach, for 2 ms and for 2 s, and the energy of an operation."""
     known = machine.recorded()
-    if known is None:
-        print("No loops of arithmetic have been recorded yet.")
-        return
     lines = []
     for name, words in LOOPS.items():
-        burst = known.rows.get(("arithmetic", f"{name}, 2 ms"))
-        long = known.rows.get(("arithmetic", f"{name}, 2 s"))
-        clock = known.rows.get(("per clock", name))
-        if not (burst and long and clock):
-            continue
+        burst, long = (known.rows["arithmetic", f"{name}, {time}"] for time in ("2 ms", "2 s"))
+        clock = known.rows["per clock", name]
         energy = f"{long.watts / long.value:.2f}" if long.watts else ""
         watts = f"{long.watts:.0f}" if long.watts else ""
         lines.append(
@@ -134,10 +128,10 @@ def power() -> None:
     )
 
 
-def long_runs(*names: str, size: int = 4096) -> None:
+def long_runs(*names: str) -> None:
     """Shows bursts beside runs of two seconds, where they were recorded."""
     lines = []
-    for name, row in rows(size).items():
+    for name, row in rows().items():
         if name in names and row.get("sustained_tflops"):
             share = row["sustained_tflops"] / row["tflops"]
             ghz = f"{row['clock_ghz']:.2f}" if row.get("clock_ghz") else ""
@@ -162,29 +156,15 @@ def long_runs(*names: str, size: int = 4096) -> None:
             "kept": "the long run's speed as a share of the burst's",
         },
         lines,
-        caption=f"{size} x {size} x {size}, {recorded().label}.",
+        caption=f"4096 x 4096 x 4096, {recorded().label}.",
     )
 
 
-def _fastest(tflops: Mapping[str, float], size: int, label: str):
-    best = max(tflops, key=tflops.get)
-    return figures.bars(
-        {name: round(value, 1) for name, value in tflops.items()},
-        unit="TFLOP/s",
-        title=f"At {size}, {best} is the fastest of these",
-        caption=f"{size} x {size} x {size}, float16 in and out; {label}.",
-        highlight=[best],
-    )
-
-
-def chain(sizes=(4096, 8192)) -> None:
+def chain() -> None:
     """Shows Hopper's dense rungs in single steps, each timed in turn with the others: what each step brought."""
-    stored = load("variants")
+    stored, sizes = load("variants"), (4096, 8192)
     steps = [row for row in stored["rows"] if "chain" in row]
     at = {n: sorted((r for r in steps if r["m"] == n), key=lambda r: r["chain"]) for n in sizes}
-    if not all(at.values()):
-        print("The single steps have not been recorded yet.")
-        return
     lines = []
     for each in zip(*at.values(), strict=True):
         cells = [each[0]["name"], each[0]["rung"]]

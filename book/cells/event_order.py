@@ -5,12 +5,10 @@ emulator knows the order of events, not how long they take. A copy is drawn from
 which it has landed for sure.
 """
 
-import contextlib
-import io
 from collections.abc import Mapping, Sequence
 
 from book.cells import variants
-from kernels.gemm import gemm
+from figures.timeline import bar
 
 WORD = 'if (threadIdx.x == {thread}) printf("{word} %d\\n", {number});'
 START, LANDED, DONE = "start", "landed", "done"
@@ -22,11 +20,7 @@ def _say(word: str, number: str, thread: str = "0") -> str:
 
 def _heard(rung: str, changes: Sequence[tuple[str, str]], A, B, macros: Mapping[str, int]) -> list:
     """[(word, tile)] in the order in which they were said, by a launch of one block."""
-    built = variants.build(rung, f"{rung}_says", *changes, macros=macros)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        gemm(rung, A, B, macros=macros, machine="emulator", built=built)
-    words = [line.split() for line in said.getvalue().splitlines()]
+    words = variants.heard(rung, f"{rung}_says", changes, A, B, macros)
     return [(word, int(tile)) for word, tile in words]
 
 
@@ -36,13 +30,9 @@ def _bars(heard: list, tiles: int, stages: int, rows: Sequence[str]) -> list[dic
     bars = []
     for tile in range(tiles):
         start, landed, done = (at[word, tile] for word in (START, LANDED, DONE))
-        bars.append(_bar(rows[0], start, landed, "load", tile % stages))
-        bars.append(_bar(rows[1], landed, done, "compute", tile % stages))
-    return sorted(bars, key=lambda bar: rows.index(bar["row"]))
-
-
-def _bar(row: str, start: int, end: int, kind: str, stage: int) -> dict:
-    return {"row": row, "start": start, "end": end, "kind": kind, "stage": stage}
+        bars.append(bar(rows[0], start, landed, "load", tile % stages))
+        bars.append(bar(rows[1], landed, done, "compute", tile % stages))
+    return sorted(bars, key=lambda one: rows.index(one["row"]))
 
 
 def async_copy(A, B, tiles: int = 6) -> list[dict]:

@@ -3,13 +3,11 @@
 import textwrap
 from collections import Counter
 
-import kernels
-import measure
 from book.cells import columns
 from book.cells.grids import grid
 from emulator.numbers import fragments
 from kernels.mistakes import seeded
-from measure import elsewhere, emulator_speed, mistakes_table, ncu
+from measure import elsewhere, emulator_speed, mistakes_table
 from measure.compare import recorded_comparison
 from measure.provenance import label
 from measure.results import FOLDER
@@ -88,35 +86,6 @@ def counted() -> None:
         },
         cells,
         caption=columns.sentence(label),
-    )
-
-
-def beside(*rungs: str) -> None:
-    """Shows the counters of one launch of each rung: the emulator's beside the GPU's, live or recorded."""
-    rows = measure.compare(rungs, show=False)
-    counted = kernels.gpu() is not None and ncu.available()
-    source = f"counted here, on {kernels.gpu().name}" if counted else recorded_comparison()[0]
-    cells = [
-        [
-            row["rung"],
-            row["counter"],
-            row["emulator"],
-            row["gpu"],
-            f"{row['emulator'] / row['gpu']:.2f}" if row["gpu"] else "",
-        ]
-        for row in rows
-    ]
-    size = " x ".join(map(str, rows[0]["size"]))
-    columns.show(
-        {
-            "rung": "a kernel of the ladder; one launch of each",
-            "counter": "what was counted, over the whole launch",
-            "emulator": "the emulator's count",
-            "GPU": "Nsight Compute's count",
-            "ratio": "the emulator's count over the GPU's",
-        },
-        cells,
-        caption=f"{size}; {source}.",
     )
 
 

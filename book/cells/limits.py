@@ -11,6 +11,8 @@ from book.cells import columns
 from measure import provenance
 from measure.limits import BUSY, STALLS, WAITS, recorded_limits
 
+LEAST_WAIT = 0.02  # clocks: a shorter wait has no bar
+
 
 @cache
 def stored() -> dict:
@@ -51,25 +53,21 @@ def show(*rungs: str, title: str = "") -> None:
     )
 
 
-def waits(rung: str, least: float = 0.02):
+def waits(rung: str):
     """What an average warp waits for between two of its instructions, as bars."""
     source = {**stored(), **row(rung)}  # a row that was watched again has a date of its own
-    return wait_bars(rung, source["stalls"], source, least)
-
-
-def wait_bars(name: str, stalls: Mapping[str, float | None], source: Mapping, least: float = 0.02):
-    """The same of any kernel: `stalls` by Nsight Compute's reasons, `source` the file that holds them."""
+    stalls = source["stalls"]
     parts = {
         words: stalls[reason]
         for reason, words in WAITS.items()
-        if (stalls.get(reason) or 0) >= least
+        if (stalls.get(reason) or 0) >= LEAST_WAIT
     }
     parts = dict(sorted(parts.items(), key=lambda part: -part[1]))
     first = next(iter(parts))
     return figures.bars(
         parts,
         unit="",
-        title=f"{name}: a warp waits longest for {first}",
+        title=f"{rung}: a warp waits longest for {first}",
         caption="Clocks that a warp waits for this reason, on average, between two of its own instructions.",
         highlight=[first],
         machine=source["machine"],

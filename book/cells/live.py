@@ -45,13 +45,29 @@ def wanted() -> bool:
 
 
 class Live:
-    """What `kernel` returns: widgets for a reader at a kernel, else the figure that needs none."""
+    """A rung, or a kernel of `measure.published`, whose macros, and a few of whose words, the reader changes: widgets for a
+    reader at a kernel, else the figure that needs none.
 
-    def __init__(self, rung, choices, shape, free, start, title, caption):
+    choices: {macro: values}; by default those of the rung's search space, of which a page takes at most 24 settings; {} for
+    no slider.
+    shape: M, N and K of the run. free: {label: words of the source} that the reader may replace, such as an index expression.
+    start: macros other than the kernel's defaults. ValueError for words that the source does not contain.
+    """
+
+    def __init__(
+        self,
+        rung: str,
+        choices: Mapping[str, Sequence[int]] | None = None,
+        *,
+        shape: Sequence[int] = SHAPE,
+        free: Mapping[str, str] | None = None,
+        start: Mapping[str, int] | None = None,
+        title: str = "",
+    ):
         self.subject = subject(rung)
+        choices = self.subject.space if choices is None else choices
         self.choices = {name: tuple(values) for name, values in choices.items()}
-        self.shape, self.free = tuple(shape), dict(free or {})
-        self.title, self.caption = title, caption
+        self.shape, self.free, self.title = tuple(shape), dict(free or {}), title
         base = self.subject.macros(start)
         for name, values in self.choices.items():
             if base[name] not in values:
@@ -68,7 +84,7 @@ class Live:
         yours = ["at your settings"] * bool(self.choices) + ["with expressions of your own"] * bool(
             self.free
         )
-        caption = self.caption or (
+        caption = (
             f"Counted on the emulator for M, N, K = {M}, {N}, {K}. In JupyterLab and Colab this cell compiles and runs the "
             f"kernel {', '.join(yours)}."
         )
@@ -126,23 +142,4 @@ class Live:
         form(fields, start, count, "The same kernel at sizes of your own:")
 
 
-def kernel(
-    rung: str,
-    choices: Mapping[str, Sequence[int]] | None = None,
-    *,
-    shape: Sequence[int] = SHAPE,
-    free: Mapping[str, str] | None = None,
-    start: Mapping[str, int] | None = None,
-    title: str = "",
-    caption: str = "",
-) -> Live:
-    """A rung, or a kernel of `measure.published`, whose macros, and a few of whose words, the reader changes.
-
-    choices: {macro: values}; by default those of the rung's search space, of which a page takes at most 24 settings; {} for
-    no slider.
-    shape: M, N and K of the run. free: {label: words of the source} that the reader may replace, such as an index expression.
-    start: macros other than the kernel's defaults. ValueError for words that the source does not contain.
-    """
-    if choices is None:
-        choices = subject(rung).space
-    return Live(rung, choices, shape, free, start, title, caption)
+kernel = Live

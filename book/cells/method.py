@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from book.cells import columns
 from kernels.rungs import RUNGS
-from measure.results import FOLDER, Recording, recorded
+from measure.results import FOLDER, recorded
 
 SIZE = 4096
 DASH = "-"
@@ -22,9 +22,6 @@ def show_not_in_time() -> None:
         if padded or turned:
             cells = (f"{ms:.3f}" if ms else DASH for ms in (padded, turned))
             rows.append([row["rung"], _types(row), f"{row['ms_median']:.3f}", *cells])
-    if not rows:
-        print(f"These copies were not timed in what was {recorded().label}.")
-        return
     columns.show(
         {
             "": "",
@@ -116,9 +113,9 @@ def _commit(stored: str) -> str:
     return stored[:8] + "+" * stored.endswith("+")
 
 
-def show_settings(recording: Recording | None = None) -> None:
+def show_settings() -> None:
     """Shows how many of the rungs ran at 4096 with macros that a search found."""
-    rows = (recording or recorded()).select(size=SIZE)
+    rows = recorded().select(size=SIZE)
     lines = [
         [row["rung"], _types(row), _value(row["config"]), row.get("config_source") or "not stored"]
         for row in rows

@@ -8,6 +8,7 @@ released has another model, that of `figures.PipelineExplorer`.)
 from collections.abc import Sequence
 
 import figures
+from figures.timeline import bar
 
 
 def events(stages: int, load: float, compute: float, tiles: int) -> list[dict]:
@@ -21,13 +22,9 @@ def events(stages: int, load: float, compute: float, tiles: int) -> list[dict]:
         if ahead and tile + ahead < tiles:
             started[tile + ahead] = begin
         free = begin + compute
-        copies.append(_bar("copies", start, start + load, "load", tile % stages))
-        products.append(_bar("products", begin, free, "compute", tile % stages))
+        copies.append(bar("copies", start, start + load, "load", tile % stages))
+        products.append(bar("products", begin, free, "compute", tile % stages))
     return copies + products
-
-
-def _bar(row: str, start: float, end: float, kind: str, stage: int) -> dict:
-    return {"row": row, "start": start, "end": end, "kind": kind, "stage": stage}
 
 
 def per_tile(stages: int, load: float, compute: float) -> float:

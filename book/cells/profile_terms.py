@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import figures
 from book.cells import columns, limits
 from kernels.rungs import find
 from measure.limits import METRICS, STALLS
 
-# What the tables of chapters call it: (key in `measure.limits`, what it counts, what 100% would be).
+LEAST = 0.05  # clocks: a shorter stall has no row
+# What the tables of chapters call it: (what it counts, what 100% would be); `limits.BUSY` has their keys.
 BUSY = {
     "issue slots": (
-        "issue slots used, %",
         "clocks in which a scheduler started an instruction",
         "every scheduler starts one in every clock",
     ),
     "FMA pipe": (
-        "FMA pipe, %",
         "clocks in which the pipe for `float32` multiply-adds was occupied",
         "128 multiply-adds per clock and SM on an H100 or H200",
     ),
     "tensor pipe": (
-        "tensor pipe, %",
         "clocks in which the tensor cores were occupied",
         "tensor cores that never pause; how much work that is depends on the instruction",
     ),
     "shared memory": (
-        "shared-memory pipe, %",
         "wavefronts that passed the data path of shared memory and L1",
         "one wavefront per clock and SM",
     ),
     "L2": (
-        "L2, %",
         "the busiest of several units of L2: requests, tags, data banks, ports",
         "one of these units does as much as it can",
     ),
@@ -51,7 +45,7 @@ OTHER = {
 
 def busy() -> None:
     """Shows the columns of the tables of busy parts: what each counts, and what 100% would be."""
-    rows = [[name, what, full] for name, (_, what, full) in BUSY.items()]
+    rows = [[name, what, full] for name, (what, full) in BUSY.items()]
     heads = {
         "column": "what this book's tables call it",
         "counts": "what is counted",
@@ -68,7 +62,8 @@ def other() -> None:
 
 def names() -> None:
     """Shows what Nsight Compute calls the columns of `busy` and `other`."""
-    rows = [[name, f"`{METRICS[row[0]]}`"] for name, row in (BUSY | OTHER).items()]
+    keys = limits.BUSY | {name: key for name, (key, _) in OTHER.items()}
+    rows = [[name, f"`{METRICS[key]}`"] for name, key in keys.items()]
     heads = {"column": "what this book calls it", "Nsight Compute": "the name of the metric"}
     columns.show(heads, rows)
 
@@ -87,7 +82,7 @@ def reasons() -> None:
 def busiest(rung: str) -> str:
     """The part of the machine with the highest share: one of `BUSY`."""
     row = limits.row(rung)
-    return max(BUSY, key=lambda name: row[BUSY[name][0]])
+    return max(BUSY, key=lambda name: row[limits.BUSY[name]])
 
 
 def clocks_per_issue(rung: str) -> float:
@@ -95,13 +90,13 @@ def clocks_per_issue(rung: str) -> float:
     return sum(value for value in limits.row(rung)["stalls"].values() if value)
 
 
-def stalls(*rungs: str, least: float = 0.05) -> None:
+def stalls(*rungs: str) -> None:
     """Shows the stalls of rungs, in clocks between two instructions of a warp, and what they must add up to."""
     found = [limits.row(rung) for rung in rungs]
     rows = []
     for reason, one in STALLS.items():
         each = [row["stalls"].get(reason) or 0 for row in found]
-        if max(each) >= least:
+        if max(each) >= LEAST:
             rows.append([one.name, *(f"{value:.1f}" for value in each)])
     warps = [16 * row["warps resident, %"] / 100 for row in found]
     rates = [row["issue slots used, %"] / 100 for row in found]
@@ -146,7 +141,7 @@ def clock_table(*rungs: str) -> None:
     for rung in rungs:
         row = limits.row(rung)
         name = busiest(rung)
-        share = f"{row[BUSY[name][0]]:.0f}%"
+        share = f"{row[limits.BUSY[name]]:.0f}%"
         cycles, ms = f"{row['cycles'] / 1e6:.3f}", f"{row['milliseconds']:.3f}"
         rows.append([rung, cycles, ms, f"{limits.clock_ghz(rung):.2f}", name, share])
     heads = {
@@ -160,11 +155,12 @@ def clock_table(*rungs: str) -> None:
     columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
 
 
-def queue(shares: Sequence[int] = (10, 30, 50, 70, 80, 90, 95)):
+def queue():
     """A model of why nothing reaches 100%: the average wait at one server where work arrives at random, as bars.
 
     The queue M/D/1: a wait of rho / (2 (1 - rho)) service times when the server is busy for a share rho of the time.
     """
+    shares = (10, 30, 50, 70, 80, 90, 95)
     waits = {f"{share}% busy": share / 100 / (2 * (1 - share / 100)) for share in shares}
     return figures.bars(
         waits,

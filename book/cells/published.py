@@ -80,7 +80,7 @@ def meetings(case: str, step: int, **macros: int) -> dict[str, int]:
     }
 
 
-def show_times(*names: str, title: str = "", extra: Mapping[str, str] | None = None):
+def show_times(*names: str, title: str = ""):
     """The recorded times of these cases; "the post's kernel 5" is that kernel as the post prints it."""
     found = {row["kernel"]: row for row in published.rows(*names)}
     page = recording("as-printed") or {"rows": ()}

@@ -116,14 +116,6 @@ def plain(words: str) -> str:
     return re.sub(r"[`*]|\[([^\]]+)\]\([^)\s]+\)", r"\1", words)
 
 
-def ratio(said: float, right: float) -> str:
-    """ "2x too few": how far off, where both are positive; else that it is not so."""
-    if said > 0 and right > 0:
-        times = max(said / right, right / said)
-        return f"{text(round(times, 1))}x too {'many' if said > right else 'few'}"
-    return "not so"
-
-
 def is_right(question: Question, said: Answer, mode: str) -> bool:
     """Whether an answer is right; the page's script judges by the same rule."""
     if isinstance(question.answer, str):
@@ -131,14 +123,6 @@ def is_right(question: Question, said: Answer, mode: str) -> bool:
     if isinstance(said, str):
         return False
     return abs(said - question.answer) <= question.tolerance(mode) * abs(question.answer)
-
-
-def explained(question: Question, said: Answer) -> str:
-    """What is known of a typical wrong answer, as Markdown; empty when it is not one."""
-    for key, words in question.wrong.items():
-        if key == said or (not isinstance(said, str) and _number(key) == said):
-            return words
-    return ""
 
 
 def _number(words: str) -> float | None:

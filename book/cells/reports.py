@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 import kernels
-from book.cells import columns
+from book.cells import columns, setting
 from kernels.check import check, check_setting
-from kernels.occupancy import occupancy
 from kernels.settings import BOOK_ARCH, types_of
 
 TIMED = 4096  # the size of which a page's times are, where it names no other
@@ -18,24 +17,17 @@ def compiled(*rungs: str, arch: int = 80, macros: Mapping[str, int] | None = Non
     """
     rows = []
     for name in rungs:
-        rung = kernels.find(name)
-        built = kernels.build(rung, macros or {}, arch=arch)
-        _, block, shared = rung.geometry(macros, 1024, 1024, 1024)
-        report = built.reports[rung.entry]  # a file may hold other kernels too
-        shared += report.shared_bytes
-        threads = block[0] * block[1] * block[2]
-        resident = occupancy(arch, threads, report.registers, shared)
+        one = setting.held(name, macros or {}, arch, 1024)
+        words = [f"{macro} = {value}" for macro, value in (macros or {}).items()]
         rows.append(
             [
-                ", ".join(
-                    [name, *(f"{macro} = {value}" for macro, value in (macros or {}).items())]
-                ),
-                report.registers,
-                shared,
-                built.spills,
-                f"{resident.warps} of {resident.max_warps}",
-                resident.limited_by,
-                len(built.ptx.splitlines()),
+                ", ".join([name, *words]),
+                one.report.registers,
+                one.shared,
+                one.build.spills,
+                one.warps,
+                one.resident.limited_by,
+                len(one.build.ptx.splitlines()),
             ]
         )
     columns.show(

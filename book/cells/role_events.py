@@ -1,14 +1,13 @@
 """Who does what in `wgmma_pipelined`, in the order in which the emulator ran it."""
 
-import contextlib
-import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 import figures
 from book.cells import columns, variants
-from kernels.gemm import gemm
+from figures.timeline import bar
 
 RUNG = "wgmma_pipelined"
 # Lines that are put behind others of the kernel; `who` is -1 for the producer.
@@ -36,37 +35,38 @@ def events(steps: int = 4, stages: int = 2) -> list[Event]:
     """The first block's events, in the emulator's order, for a product of 128 x 64 and this many k-steps."""
     changes = [(line, line + mark) for line, mark in MARKS]
     macros = {"BM": 128, "BN": 64, "STAGES": stages}
-    built = variants.build(RUNG, "marked", *changes, arch="90a", macros=macros)
     A, B = np.ones((128, 64 * steps), np.float16), np.ones((64 * steps, 64), np.float16)
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        gemm(RUNG, A, B, macros=macros, built=built, machine="emulator")
-    return [
-        Event(int(who), what, int(step), int(stage), int(parity))
-        for who, what, step, stage, parity in (
-            line.split() for line in said.getvalue().splitlines()
-        )
-    ]
+    lines = variants.heard(RUNG, "marked", changes, A, B, macros, "90a")
+    return [Event(int(who), what, *map(int, numbers)) for who, what, *numbers in lines]
 
 
 def show(found: list[Event]) -> None:
     """Shows events as a table, one line for each, a column for each role."""
-    heads = {
-        "": "the order in which the emulator ran them; what stands in different columns may also happen at the same time",
+    roles = {
         "producer": "the thread that asks for copies, after it has waited for the stage to be empty",
         "consumer 0": "the warpgroup of rows 0 to 63, after it has waited for the stage to be full",
         "consumer 1": "the warpgroup of rows 64 to 127, likewise",
     }
-    rows = []
-    for number, event in enumerate(found):
+    told = []
+    for event in found:
         words = {
             "copies": f"k-step {event.step} into stage {event.stage} (waited for parity {event.parity})",
             "multiplies": f"k-step {event.step} in stage {event.stage} (waited for parity {event.parity})",
             "releases": f"releases stage {event.stage} (k-step {event.step})",
         }[event.what]
-        cells = ["", "", ""]
-        cells[event.who + 1] = words
+        told.append((event.who + 1, words))
+    show_roles(roles, told)
+
+
+def show_roles(roles: Mapping[str, str], told: Sequence[tuple[int, str]]) -> None:
+    """Shows events, each (its role's number, words), as a table: one line for each, a column for each of the `roles`."""
+    order = "the order in which the emulator ran them; what stands in different columns may also happen at the same time"
+    rows = []
+    for number, (role, words) in enumerate(told):
+        cells = [""] * len(roles)
+        cells[role] = words
         rows.append([number, *cells])
-    columns.show(heads, rows)
+    columns.show({"": order, **roles}, rows)
 
 
 def two_blocks():
@@ -75,8 +75,8 @@ def two_blocks():
     for block, begin in enumerate((0, 2)):
         for turn in range(3):
             at = begin + 7 * turn
-            events += [_bar(f"block {block}: copies", at, at + 5, "load", turn)]
-            events += [_bar(f"block {block}: products", at + 5, at + 7, "compute", turn)]
+            events += [bar(f"block {block}: copies", at, at + 5, "load", turn)]
+            events += [bar(f"block {block}: products", at + 5, at + 7, "compute", turn)]
     products = [one for one in events if one["kind"] == "compute"]
     events += [{**one, "row": "tensor cores"} for one in sorted(products, key=lambda e: e["start"])]
     return figures.timeline(
@@ -94,10 +94,10 @@ def phases():
     for turn in range(3):
         asked, landed, read = 5 * turn, 5 * turn + 3, 5 * turn + 5
         events += [
-            _bar("copies into stage 0", asked, landed, "load", 2 * turn),
-            _bar("products from stage 0", landed, read, "compute", 2 * turn),
-            _bar("full: phase", before, landed, "barrier", turn),
-            _bar("empty: phase", asked, read, "barrier", turn),
+            bar("copies into stage 0", asked, landed, "load", 2 * turn),
+            bar("products from stage 0", landed, read, "compute", 2 * turn),
+            bar("full: phase", before, landed, "barrier", turn),
+            bar("empty: phase", asked, read, "barrier", turn),
         ]
         before = landed
     return figures.timeline(
@@ -107,7 +107,3 @@ def phases():
         caption="A drawing, not a measurement, of a ring of two stages.",
         numbers="k-steps or phases",
     )
-
-
-def _bar(row: str, start: float, end: float, kind: str, number: int) -> dict:
-    return {"row": row, "start": start, "end": end, "kind": kind, "stage": number}

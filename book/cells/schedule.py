@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import figures
+from figures.timeline import bar
 
 REGISTER = re.compile(r"%r\d+")
 WAITED = re.compile(r"wait_group\s+(\d+)")
@@ -88,22 +89,17 @@ def events(turn: Turn, turns: int = 2) -> list[dict]:
             landed = min(start + wait + (turn.left + late) * turn.mma, end)
             if landed > 0:
                 begin = max(start + issued, 0)
-                found.append(_bar(rows[0], begin, landed, "load", target))
+                found.append(bar(rows[0], begin, landed, "load", target))
     for number in range(turns):
         start = number * turn.mma
         for issued, used in turn.loads:
-            bar = _bar(rows[1], start + issued, max(start + used, start + issued + 1), "ldmatrix")
-            if bar["end"] <= end:
-                found.append(bar)
-        found.append(_bar(rows[2], start, start + turn.mma, "compute", number % stages))
+            read = bar(rows[1], start + issued, max(start + used, start + issued + 1), "ldmatrix")
+            if read["end"] <= end:
+                found.append(read)
+        found.append(bar(rows[2], start, start + turn.mma, "compute", number % stages))
         for at in turn.barriers:
-            found.append(_bar(rows[3], start + at, start + at + THIN, "barrier"))
-    return sorted(found, key=lambda bar: (rows.index(bar["row"]), bar["start"]))
-
-
-def _bar(row: str, start: float, end: float, kind: str, stage: int | None = None) -> dict:
-    named = {} if stage is None else {"stage": stage}
-    return {"row": row, "start": start, "end": end, "kind": kind, **named}
+            found.append(bar(rows[3], start + at, start + at + THIN, "barrier"))
+    return sorted(found, key=lambda one: (rows.index(one["row"]), one["start"]))
 
 
 def lead(turn: Turn) -> Sequence[int]:

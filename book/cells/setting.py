@@ -4,12 +4,16 @@ A cell says `macros = setting.used("warp_tiled", 4096)` and passes `macros` to `
 `kernels.build` and `measure.bench` alike; the line that it prints tells the reader which it is.
 """
 
+import math
 import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import kernels
 from book.cells import columns
+from kernels.build import Build, Report
 from kernels.gemm import gemm
-from kernels.occupancy import occupancy
+from kernels.occupancy import Occupancy, occupancy
 from kernels.settings import BOOK_ARCH
 from measure.results import recorded
 
@@ -43,9 +47,9 @@ def timed(rung: str, size: int = SIZE, inputs: str = "float32") -> dict[str, int
     return dict(rows[0]["config"])
 
 
-def build(rung: str, arch: int = 90, size: int = SIZE):
+def build(rung: str):
     """The rung compiled as it was timed."""
-    return kernels.build(rung, timed(rung, size), arch=arch)
+    return kernels.build(rung, timed(rung), arch=90)
 
 
 def run(rung: str, A, B):
@@ -59,20 +63,38 @@ def grid(rung: str, size: int) -> tuple[int, int]:
     return x * y * z, a * b * c
 
 
-def resident(rung: str, arch: int = 90, size: int = SIZE):
-    """The occupancy of the rung as it was timed."""
-    found, macros = kernels.find(rung), timed(rung, size)
-    _, threads, dynamic = found.geometry(macros, size, size, size)
-    report = build(rung, arch, size).report
-    count = threads[0] * threads[1] * threads[2]
-    return occupancy(arch, count, report.registers, report.shared_bytes + dynamic)
+@dataclass(frozen=True)
+class Held:
+    """A rung compiled, and what an SM holds of it: `threads` and `shared` bytes of a block, `resident` the occupancy."""
+
+    build: Build
+    report: Report
+    threads: int
+    shared: int
+    resident: Occupancy
+
+    @property
+    def warps(self) -> str:
+        return f"{self.resident.warps} of {self.resident.max_warps}"
 
 
-def show(*rungs: str, arch: int = 90) -> None:
+def held(rung: str, macros: Mapping[str, int], arch: int = 90, size: int = SIZE) -> Held:
+    """The rung at a setting, for square matrices of this size."""
+    found = kernels.find(rung)
+    built = kernels.build(found, macros, arch=arch)
+    report = built.reports[found.entry]  # a file may hold other kernels too
+    _, block, dynamic = found.geometry(macros, size, size, size)
+    threads, shared = math.prod(block), report.shared_bytes + dynamic
+    resident = occupancy(arch, threads, report.registers, shared)
+    return Held(built, report, threads, shared, resident)
+
+
+def show(*rungs: str) -> None:
     """Shows for each rung the setting that was timed and what the compiler made of it."""
     rows = []
     for name in rungs:
-        macros, built, held = timed(name), build(name, arch), resident(name, arch)
+        macros = timed(name)
+        one = held(name, macros)
         side = macros.get("BLOCK", 1)
         tile = [macros.get(key, side) for key in ("BM", "BN", "BK")]
         each = [macros.get("TM", 1), macros.get("TN", 1)]
@@ -81,16 +103,16 @@ def show(*rungs: str, arch: int = 90) -> None:
                 name,
                 "x".join(map(str, tile)),
                 "x".join(map(str, each)),
-                grid(name, SIZE)[1],
-                built.report.registers,
-                built.spills,
-                f"{held.warps} of {held.max_warps}",
-                held.limited_by,
+                one.threads,
+                one.report.registers,
+                one.build.spills,
+                one.warps,
+                one.resident.limited_by,
             ]
         )
     columns.show(
         {
-            f"sm_{arch}": f"compiled for GPUs of compute capability {arch / 10:g}",
+            "sm_90": "compiled for GPUs of compute capability 9",
             "block tile": "rows and columns of C per block, and the depth of K per step: BM x BN x BK",
             "thread tile": "outputs per thread: TM x TN",
             "threads": "threads per block",

@@ -7,9 +7,6 @@ from measure.small_tiles import KINDS, SIZE, SMALL, stored
 
 def show_share() -> None:
     """Shows the clocks that the conflicts could take at most, and their part of the clocks that passed."""
-    if stored() is None:
-        print("not recorded on any GPU yet")
-        return
     sms, rows = stored()["machine"]["sms"], []
     for found in stored()["kernels"]:
         if found["kernel"] == "as it was":
@@ -30,9 +27,6 @@ def show_share() -> None:
 
 def show_order() -> None:
     """Shows the times with the loads of 1 to 8 rows before their stores, plain and swizzled."""
-    if stored() is None:
-        print("not recorded on any GPU yet")
-        return
     found = {(row["kernel"], row["batch"]): row for row in stored()["order"]}
     rows = []
     for batch in sorted({batch for _, batch in found}):

@@ -1,13 +1,11 @@
 """Who does what in `tcgen05_pipelined`, in the order in which the emulator ran it."""
 
-import contextlib
-import io
 from dataclasses import dataclass
 
 import numpy as np
 
-from book.cells import columns, variants
-from kernels.gemm import gemm
+from book.cells import role_events, variants
+from figures.timeline import bar
 
 RUNG = "tcgen05_pipelined"
 # Lines that are put behind others of the kernel.
@@ -41,24 +39,20 @@ def events(tiles: int = 3, steps: int = 2, stages: int = 2) -> list[Event]:
     """The events of a block that computes `tiles` tiles of 128 x 64, of so many k-steps each, in the emulator's order."""
     changes = [(line, line + mark) for line, mark in MARKS]
     macros = {"BN": 64, "STAGES": stages, "BLOCKS": 1}
-    built = variants.build(RUNG, "marked", *changes, arch="100a", macros=macros)
     A, B = np.ones((128, 64 * steps), np.float16), np.ones((64 * steps, 64 * tiles), np.float16)
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        gemm(RUNG, A, B, macros=macros, built=built, machine="emulator")
-    lines = (line.split() for line in said.getvalue().splitlines())
+    lines = variants.heard(RUNG, "marked", changes, A, B, macros, "100a")
     return [Event(what, *map(int, numbers)) for what, *numbers in lines]
 
 
 def show(found: list[Event]) -> None:
     """Shows events as a table, one line for each, a column for each role."""
-    heads = {
-        "": "the order in which the emulator ran them; what stands in different columns may also happen at the same time",
+    roles = {
         "copier": "the thread that asks for copies, after it has waited for the stage to be empty",
         "multiplier": "the thread that starts products, after it has waited for the stage, or for the set of sums",
         "storers": "the four warps that store, after they have waited for the set of sums",
     }
-    rows = []
-    for number, event in enumerate(found):
+    told = []
+    for event in found:
         at, waited = f"tile {event.tile}", f"(parity {event.parity})"
         words = {
             "copies": f"{at}, k-step {event.step} into stage {event.place} {waited}",
@@ -66,10 +60,8 @@ def show(found: list[Event]) -> None:
             "multiplies": f"{at}, k-step {event.step} in stage {event.place} {waited}",
             "stores": f"{at} from set {event.place} {waited}",
         }[event.what]
-        cells = ["", "", ""]
-        cells[ROLES[event.what]] = words
-        rows.append([number, *cells])
-    columns.show(heads, rows)
+        told.append((ROLES[event.what], words))
+    role_events.show_roles(roles, told)
 
 
 def tiles_over_time(sets: int, products: float, store: float, tiles: int = 4) -> list[dict]:
@@ -81,9 +73,6 @@ def tiles_over_time(sets: int, products: float, store: float, tiles: int = 4) ->
         tensor = begins + products
         begins_store = max(tensor, storers)
         storers = free[at] = begins_store + store
-        for row, kind, start, end in (
-            ("tensor cores", "compute", begins, tensor),
-            ("storers", "store", begins_store, storers),
-        ):
-            bars.append({"row": row, "kind": kind, "start": start, "end": end})
+        bars.append(bar("tensor cores", begins, tensor, "compute"))
+        bars.append(bar("storers", begins_store, storers, "store"))
     return bars

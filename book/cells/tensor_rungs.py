@@ -13,7 +13,6 @@ import kernels
 import measure
 from book.cells import columns, memory, setting
 from kernels.gemm import gemm
-from kernels.occupancy import occupancy
 
 PRODUCTS = ("wmma.mma", "mma.sync")
 CONSTANT = {  # tiles that a rung's file fixes
@@ -46,38 +45,34 @@ def cost(rung: str, macros: Mapping[str, int]) -> Cost:
     return Cost(fetched / products, sum(row.sectors for row in found.values()) / products)
 
 
-def show_built(*rungs: str, arch: int = 90, size: int = 4096) -> None:
+def show_built(*rungs: str) -> None:
     """Shows what the compiler made of these rungs, each in the setting that was timed."""
     rows = []
     for name in rungs:
-        found, macros = kernels.find(name), setting.used(name, size, show=False)
-        built = kernels.build(name, macros, arch=arch)
-        _, block, dynamic = found.geometry(macros, size, size, size)
-        report = built.reports[found.entry]
-        threads, shared = int(np.prod(block)), report.shared_bytes + dynamic
-        held = occupancy(arch, threads, report.registers, shared)
+        macros = setting.used(name, show=False)
+        one = setting.held(name, macros)
         rows.append(
             [
                 name,
                 _tile(name, macros, "BM", "BN", "BK"),
                 _tile(name, macros, "WM", "WN"),
-                threads,
-                report.registers,
-                f"{shared / 1024:.1f}",
-                f"{held.warps} of {held.max_warps}",
-                held.limited_by,
+                one.threads,
+                one.report.registers,
+                f"{one.shared / 1024:.1f}",
+                one.warps,
+                one.resident.limited_by,
             ]
         )
     columns.show(
         {
-            f"sm_{arch}": f"compiled for GPUs of compute capability {arch / 10:g}",
+            "sm_90": "compiled for GPUs of compute capability 9",
             "block": "",
             "warp tile": "",
             "threads": "threads per block",
             **dict.fromkeys(("registers", "shared KiB", "warps per SM", "limited by"), ""),
         },
         rows,
-        caption=f"The settings that were timed at {size}; {measure.recorded().label}.",
+        caption=f"The settings that were timed at {setting.SIZE}; {measure.recorded().label}.",
     )
 
 

@@ -10,7 +10,6 @@ from measure import machine
 from measure.provenance import load
 
 KIB = 1024
-NOT_YET = "Nobody has recorded this on a GPU yet: python -m measure machine does."
 # Each SM has this much memory for L1 and shared memory together, by architecture (NVIDIA's tuning guides).
 TOGETHER = {75: 96 * KIB, 80: 192 * KIB, 86: 128 * KIB, 89: 128 * KIB, 90: 256 * KIB}
 WORDS = {
@@ -33,11 +32,9 @@ HEADS = {
 }
 
 
-def _rows() -> dict | None:
+def _rows() -> dict:
     """The recorded rows, with bytes per clock and SM as they follow from those per second of the whole GPU and the clock."""
     found = machine.recorded()
-    if found is None:
-        return None
     rows, sms = dict(found.rows), load("machine")["machine"]["sms"]
     for (kind, name), row in found.rows.items():
         if kind == "bandwidth":
@@ -53,13 +50,8 @@ def _caption() -> str:
 
 
 def picture():
-    """The machine drawn with latencies and bandwidths, but not the rates that a page asks for. None, after saying
-    so, when nobody measured.
-    """
+    """The machine drawn with latencies and bandwidths, but not the rates that a page asks for."""
     rows = _rows()
-    if rows is None:
-        print(NOT_YET)
-        return None
     about = load("machine")["machine"]
     sizes = {
         "gpu": about["gpu"],
@@ -84,9 +76,6 @@ def _show(heads: Sequence[str], lines: list[list], title: str) -> None:
 def show_latencies(*names: str, title: str = "") -> None:
     """Shows the clocks of these chains, in words."""
     rows = _rows()
-    if rows is None:
-        print(NOT_YET)
-        return
     found = [rows["latency", name] for name in names if ("latency", name) in rows]
     lines = [[WORDS.get(row.name, row.words), f"{row.value:.0f}"] for row in found]
     _show(["clocks"], lines, title)
@@ -95,9 +84,6 @@ def show_latencies(*names: str, title: str = "") -> None:
 def show_bandwidths(title: str = "") -> None:
     """Shows bytes per clock and SM, and of the whole GPU, of every storage."""
     rows = _rows()
-    if rows is None:
-        print(NOT_YET)
-        return
     lines = []
     for (kind, name), row in rows.items():
         if kind == "bytes per clock":
@@ -111,9 +97,6 @@ def show_bandwidths(title: str = "") -> None:
 def show_units(*names: str, title: str = "") -> None:
     """Shows the operations per clock of these kinds of arithmetic, or of every one that was measured."""
     rows = _rows()
-    if rows is None:
-        print(NOT_YET)
-        return
     lines = [
         [row.words, f"{row.value:,.0f}"]
         for (kind, name), row in rows.items()
@@ -125,9 +108,6 @@ def show_units(*names: str, title: str = "") -> None:
 def show_power(*loops: str, title: str = "") -> None:
     """Shows TFLOP/s and the clock of these loops for 2 ms, 100 ms and 2 s, and the power of the last."""
     rows = _rows()
-    if rows is None:
-        print(NOT_YET)
-        return
     lines = []
     for loop in loops:
         each = [rows["arithmetic", f"{loop}, {long}"] for long in ("2 ms", "100 ms", "2 s")]

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 
-import kernels
 from book.cells import columns, setting
 from kernels.gpus import peak
 from measure.machine_code import shared_loads
@@ -47,21 +46,13 @@ def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None
     columns.show(heads, rows, title, "Machine code for sm_90, at the settings that were timed.")
 
 
-def _held(built, threads: int) -> tuple[int, str]:
-    """(blocks per SM, "warps of the most warps")."""
-    report = built.report
-    fit = kernels.occupancy(90, threads, report.registers, report.shared_bytes)
-    return fit.blocks, f"{fit.warps} of {fit.max_warps}"
-
-
 def show_tiles(*tiles: tuple[int, int]) -> None:
     """Shows what thread tiles cost in `coarsened_2d`, at the block tile that was timed."""
     macros, rows = setting.timed("coarsened_2d"), []
     for TM, TN in tiles:
-        built = kernels.build("coarsened_2d", {**macros, "TM": TM, "TN": TN}, arch=90)
-        threads = macros["BM"] * macros["BN"] // (TM * TN)
-        blocks, warps = _held(built, threads)
-        rows.append([f"{TM} x {TN}", TM * TN, built.report.registers, threads, blocks, warps])
+        one = setting.held("coarsened_2d", {**macros, "TM": TM, "TN": TN})
+        held = [one.report.registers, one.threads, one.resident.blocks, one.warps]
+        rows.append([f"{TM} x {TN}", TM * TN, *held])
     columns.show(
         {
             "thread tile": "outputs per thread",
@@ -104,7 +95,8 @@ def show_waves(rung: str, *sizes: int) -> None:
     sms, rows = recorded().machine["sms"], []
     for size in sizes:
         row, (blocks, _) = recorded().select(rung, size)[0], setting.grid(rung, size)
-        at_once = setting.resident(rung, size=size).blocks * sms
+        held = setting.held(rung, setting.timed(rung, size), size=size)
+        at_once = held.resident.blocks * sms
         waves = blocks / at_once
         speeds = [f"{row['tflops']:.1f}", f"{row['ratio_to_cublas']:.1%}"]
         rows.append(

@@ -25,7 +25,7 @@ def _cell(value, form: str = "g") -> str:
     return "" if value is None else format(value, form)
 
 
-def dense(*names: str, caption: str = "") -> None:
+def dense(*names: str) -> None:
     """Shows trials of the dense rungs, by name; without names all of them."""
     rows = [
         [
@@ -48,28 +48,11 @@ def dense(*names: str, caption: str = "") -> None:
             "what came of it": "whether the kernel of today has it, and what the trial showed",
         },
         rows,
-        caption=f"{label()} Speeds of different runs differ by up to 2%; the shares are within one run. {caption}".strip(),
+        caption=f"{label()} Speeds of different runs differ by up to 2%; the shares are within one run.",
     )
 
 
 HEADS = (("tflops", "g"), ("of_cublas", ".1%"))
-
-
-def memory() -> None:
-    """Shows what Nsight Compute counted of memory and L2 at 8192."""
-    rows = [
-        [row["what"], _cell(row["memory_gb"], ".3f"), _cell(row["l2_gb"], ".1f") or "-"]
-        for row in stored()["memory"]
-    ]
-    columns.show(
-        {
-            "": "",
-            "GB from memory": "10^9 bytes that L2 read from device memory in one launch",
-            "GB from L2": "10^9 bytes that the multiprocessors read from L2",
-        },
-        rows,
-        caption=f"8192 x 8192 x 8192, bfloat16 in and out, counted by Nsight Compute. {label()}",
-    )
 
 
 def promotion() -> None:

@@ -1,8 +1,11 @@
 """A rung with a few words changed: what would happen if it were written otherwise?"""
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import io
+from collections.abc import Iterable, Mapping, Sequence
 
 import kernels
+from kernels.gemm import gemm
 from kernels.source import source as without_marks
 
 
@@ -43,3 +46,19 @@ def build(
     """Compiles the changed rung, to pass to `gemm(rung, ..., built=...)`. arch None: this machine's."""
     macros = kernels.find(rung).resolve(macros)
     return kernels.build(source(rung, *changes), macros, arch=arch, name=name)
+
+
+def heard(
+    rung: str,
+    name: str,
+    changes: Sequence[tuple[str, str]],
+    A,
+    B,
+    macros: Mapping[str, int],
+    arch: int | str = 80,
+) -> list[list[str]]:
+    """The words of each line that the changed rung prints for `A @ B` on the emulator, in its order."""
+    built = build(rung, name, *changes, arch=arch, macros=macros)
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        gemm(rung, A, B, macros=macros, machine="emulator", built=built)
+    return [line.split() for line in said.getvalue().splitlines()]

@@ -19,11 +19,8 @@ STEPS = {
 
 
 def show_times() -> None:
-    """Shows what was timed, or says that nothing was."""
+    """Shows what was timed."""
     found = ablation.stored()
-    if found is None:
-        print("Not recorded yet: python -m measure ablation, on a machine with a GPU.")
-        return
     rows = [
         [row["variant"], f"{row['tflops']:.1f}", f"{row['ms_min']:.3f} to {row['ms_max']:.3f}"]
         for row in found["rows"]

@@ -105,12 +105,3 @@ def test_without_numba_there_is_no_ratio_to_store(monkeypatch):
     monkeypatch.setattr(emulator_speed.bench, "numba_rate", lambda: None)
     with pytest.raises(ModuleNotFoundError, match="pip install numba"):
         emulator_speed.record()
-
-
-def test_counts_stand_beside_each_other(tables):
-    faithful.beside("wmma")
-    (table,) = tables
-    assert "recorded on" in table.caption and "256 x 256 x 256" in table.caption
-    for rung, _, emulator, gpu, ratio in table.rows:
-        counts = [float(count.replace(",", "")) for count in (emulator, gpu)]
-        assert rung == "wmma" and float(ratio) == pytest.approx(counts[0] / counts[1], abs=0.006)

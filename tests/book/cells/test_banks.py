@@ -92,14 +92,6 @@ def test_the_swizzle_has_fewer_loads_in_a_row():
     assert loads_in_a_row(True) < loads_in_a_row(False)
 
 
-def test_what_was_not_recorded_is_said(monkeypatch, capsys):
-    monkeypatch.setattr(small_tiles, "stored", lambda: None)
-    monkeypatch.setattr(shared_clocks, "stored", lambda: None)
-    small_tiles.show_share()
-    shared_clocks.show_loads()
-    assert capsys.readouterr().out.count("not recorded") == 2
-
-
 # ---- clocks
 
 
@@ -112,8 +104,9 @@ def test_wavefronts_of_the_clock_kernel():
 
 def test_clocks_stand_beside_wavefronts(monkeypatch, capsys):
     rows = [
-        {"load": "pitch 64", "copy": "no copies", "clocks": 16.04},
-        {"load": "pitch 64", "copy": "rows of 64", "clocks": 20.0},
+        {"load": load, "copy": copy, "clocks": clocks}
+        for load in shared_clocks.LOADS
+        for copy, clocks in (("no copies", 16.04), ("rows of 64", 20.0))
     ]
     source = {"machine": {"gpu": "Some GPU"}, "recorded": "2026-01-02T03", "turns": rows}
     monkeypatch.setattr(shared_clocks, "stored", lambda: source)

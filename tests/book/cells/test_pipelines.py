@@ -62,10 +62,3 @@ def test_bytes_per_clock_follow_from_the_whole_gpu_and_operations_are_counted_in
     rows = the_machine._rows()
     assert rows["bytes per clock", "L2"].value == pytest.approx(50)
     assert rows["per clock", "ffma"].value == 250
-
-
-def test_what_nobody_recorded_is_said(monkeypatch, capsys):
-    monkeypatch.setattr(the_machine.machine, "recorded", lambda: None)
-    assert the_machine.picture() is None
-    the_machine.show_units()
-    assert capsys.readouterr().out.count("python -m measure machine") == 2

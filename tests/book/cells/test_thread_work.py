@@ -40,10 +40,7 @@ def test_the_steps_end_at_the_fastest_setting_of_the_rung():
     assert end > 0.998 * facts.tuned("warp_tiled", BK=8)  # nothing that a search could tell from it
 
 
-def test_the_ablation_says_when_nothing_was_recorded(monkeypatch, capsys):
-    monkeypatch.setattr(warp_ablation.ablation, "stored", lambda: None)
-    warp_ablation.show_times()
-    assert "Not recorded yet" in capsys.readouterr().out
+def test_the_ablation_is_told_with_its_samples(monkeypatch, capsys):
     rows = [{"variant": "none", "tflops": 45.678, "ms_min": 3.0081, "ms_max": 3.0109}]
     stored = {"machine": {"gpu": "GPU"}, "recorded": "2026-11-21T00:00", "rows": rows}
     monkeypatch.setattr(warp_ablation.ablation, "stored", lambda: stored)

@@ -25,7 +25,7 @@ def test_every_number_stands_in_the_notes():
 
 
 def test_tables_are_shown(capsys):
-    for show in (trials.dense, trials.memory, trials.promotion, trials.shapes):
+    for show in (trials.dense, trials.promotion, trials.shapes):
         show()
     before = capsys.readouterr().out
     trials.dense("no store")
