@@ -53,11 +53,6 @@ print(__import__("book.cells.this_machine", fromlist=["said"]).said())\
 """
 
 
-def setup_cell() -> str:
-    """The source of the set-up cell, in a notebook that knows no address."""
-    return SETUP_CELL
-
-
 def paths() -> list[Path]:
     """Every notebook of the book, in reading order, as `_toc.yml` lists them."""
     toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
@@ -79,7 +74,7 @@ def write_setup_cell(notebook) -> None:
     else:
         cell = nbformat.v4.new_code_cell()
         notebook.cells.insert(1, cell)
-    cell.source = setup_cell()
+    cell.source = SETUP_CELL
     cell.metadata.tags = [SETUP_TAG, "remove-cell", "nbval-ignore-output"]  # of this machine only
 
 

@@ -21,38 +21,11 @@ ASKS, SETTLES = ("answers.predict", "answers.check"), ("answers.settle",)
 FURNITURE = ("steps.strip",)
 # Rooms and modules whose functions show something; `kernels` is what the reader came for.
 TOOLS = {
-    *(
-        "figures",
-        "addresses",
-        "answers",
-        "dictionary",
-        "evidence",
-        "faithful",
-        "limits",
-        "live",
-        "measured",
-        "memory",
-    ),
-    *("equal_tiles", "profile_terms", "schedule"),
-    *(
-        "reports",
-        "search",
-        "shared_clocks",
-        "small_tiles",
-        "steps",
-        "thread_work",
-        "setting",
-        "timing",
-        "triton_ptx",
-        "tuned",
-        "use",
-        "warp_ablation",
-        "climb",
-        "few_bits",
-        "one_type",
-        "odd_shapes",
-        "trials",
-    ),
+    *("figures", "addresses", "answers", "climb", "dictionary", "equal_tiles", "faithful"),
+    *("few_bits", "limits", "live", "measured", "memory", "odd_shapes", "one_type"),
+    *("profile_terms", "reports", "schedule", "search", "setting", "shared_clocks"),
+    *("small_tiles", "steps", "thread_work", "timing", "trials", "triton_ptx", "tuned", "use"),
+    "warp_ablation",
 }
 FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")
 
@@ -89,18 +62,12 @@ def wanted(source: str) -> str | None:
     if any(one in SETTLES for one in called):
         return "remove-cell"
     if all(one in ASKS for one in called):
-        return "remove-input" if _is_named(statements[0]) else None
+        return "remove-input"
     if len(called) == 1 and called[0] in FURNITURE:
         return "remove-input"
     if len(called) == 1 and called[0] and called[0].split(".")[0] in TOOLS:
         return "hide-input"
     return None
-
-
-def _is_named(statement: ast.stmt) -> bool:
-    """Whether it asks a question of `book/answers/`: the older form has its answer in sight."""
-    first = statement.value.args[0] if statement.value.args else None
-    return isinstance(first, ast.Constant) and isinstance(first.value, str)
 
 
 def tag(notebook) -> None:

@@ -2,8 +2,8 @@
 
 Every function returns something that a cell can end with. It shows itself as HTML that follows the page's light or
 dark theme, with a title that states the finding, a caption and alt text, and prints as plain text; `.facts` holds the
-numbers that it shows, `.figure` the canvas; `png(it)` is a picture for a README. `title=` and `caption=` replace
-what it says by itself. A ValueError says what cannot be drawn.
+numbers that it shows, `.figure` the canvas; `png(it)` is a picture for a README. Many take a `title=`, some a `caption=`,
+in place of what they say by themselves. A ValueError says what cannot be drawn.
 
 From a trace (an `access` is one of `trace.accesses(row)`, a `figures.Access`, or 32 byte addresses; a mapping of names
 to accesses draws them one below the other):
@@ -23,7 +23,7 @@ From sources, macros and layouts:
     layout_grid(Layout((8, 8), (8, 1)))                      any layout; color="bank" for shared memory
     layout_grid(thread_value_layout, (16, 8), cells="tv")    thread and value of each element of a tile
     swizzle_grid(chunks=4, pad_bytes=16, swizzled=(2, 3, 3))  unpadded, padded and swizzled, side by side
-    data_path(chunks=4, step=0)                              global memory to mma: who copies, points, receives
+    data_path(chunks=4)                                      global memory to mma: who copies, points, receives
     tensor_box((12, 10), (8, 8), at=(2, 1), swizzle=128)     one copy by TMA: a box of a matrix, and shared memory
     core_matrices({"A": {"start": 0, "stride": 1024}})       what descriptors of wgmma walk in shared memory
     descriptor_fields(0, leading=16, stride=1024, swizzle=128)    the 64 bits of a descriptor

@@ -141,7 +141,7 @@ class Access:
         )
 
 
-def as_access(value, width: int = 4, kind: str = "load") -> Access:
+def as_access(value, width: int = 4) -> Access:
     """An `Access` from one, from one of a trace's, or from 32 byte addresses (negative or masked where a lane is inactive)."""
     if isinstance(value, Access):
         return value
@@ -150,7 +150,7 @@ def as_access(value, width: int = 4, kind: str = "load") -> Access:
     array = np.ma.filled(np.ma.asarray(value), -1).ravel()
     if array.dtype.kind not in "iu":
         raise ValueError(f"addresses are integers (bytes), not {array.dtype}")
-    return Access(tuple(int(address) for address in array), width, kind)
+    return Access(tuple(int(address) for address in array), width)
 
 
 def _recorded(access) -> Access:
@@ -164,13 +164,13 @@ def _recorded(access) -> Access:
     return Access(tuple(int(at) for at in addresses), int(access.width), kind, matrices)
 
 
-def as_accesses(value, width: int = 4, kind: str = "load") -> dict[str, Access]:
+def as_accesses(value, width: int = 4) -> dict[str, Access]:
     """Named accesses: a mapping of them, or a single one under the empty name."""
     if isinstance(value, Mapping):
         if not value:
             raise ValueError("no access was given: there is nothing to draw")
-        return {str(name): as_access(each, width, kind) for name, each in value.items()}
-    return {"": as_access(value, width, kind)}
+        return {str(name): as_access(each, width) for name, each in value.items()}
+    return {"": as_access(value, width)}
 
 
 __all__ = ["Access"]

@@ -10,20 +10,15 @@ __all__ = ["shared_banks"]
 
 
 def shared_banks(
-    accesses,
-    width: int = 4,
-    kind: str = "load",
-    rows: str = "lane",
-    title: str | None = None,
-    caption: str = "",
+    accesses, rows: str = "lane", title: str | None = None, caption: str = ""
 ) -> Drawing:
     """A warp's shared access over the 32 banks.
 
-    accesses: one `Access` (or 32 byte addresses of `width` bytes each), or a mapping of names to them. rows: "lane" draws
+    accesses: one `Access` (or 32 byte addresses, of 4 bytes each), or a mapping of names to them. rows: "lane" draws
     one row per lane and colours it by wavefront; "wavefront" draws one row per wavefront and colours it by lane.
     `facts` holds {name: {"wavefronts", "ideal"}}. Raises ValueError for anything that is not one warp's access.
     """
-    panels = as_accesses(accesses, width, kind)
+    panels = as_accesses(accesses)
     if rows not in ("lane", "wavefront"):
         raise ValueError(f'rows are "lane" or "wavefront", not {rows!r}')
     facts = {

@@ -19,9 +19,7 @@ COLORS = {
 NAMES = {"fraction": "bits after the point"}
 
 
-def bit_fields(
-    formats: Mapping[str, Sequence[int]], title: str | None = None, caption: str = ""
-) -> Drawing:
+def bit_fields(formats: Mapping[str, Sequence[int]], title: str | None = None) -> Drawing:
     """One row of cells for each format, a cell for each bit, the most significant on the left.
 
     formats: {name: (sign, exponent, fraction[, ignored])}, numbers of bits. `facts` holds {name: bits in all}. ValueError
@@ -43,7 +41,6 @@ def bit_fields(
     return Drawing(
         title=title or "Number formats, bit by bit",
         alt=f"Rows of bits. {said}.",
-        caption=caption,
         legend=tuple((COLORS[field], NAMES.get(field, field)) for field in shown),
         facts=totals,
         figure=_drawn(widths, totals, WIDTH),

@@ -45,9 +45,7 @@ def tensor_reach(warp: int, columns: int, sets: int) -> dict:
     }
 
 
-def tensor_memory(
-    parts: Mapping[str, tuple[int, int]], title: str | None = None, caption: str = ""
-) -> Drawing:
+def tensor_memory(parts: Mapping[str, tuple[int, int]], title: str | None = None) -> Drawing:
     """Tensor memory as a map: 128 lanes in four quarters, one for each warp modulo 4, and named ranges of columns.
 
     parts: {name: (first column, columns)}. `facts` holds {"columns": taken}. ValueError for columns that do not exist.
@@ -64,8 +62,7 @@ def tensor_memory(
     return Drawing(
         title=title or f"Tensor memory: {number(taken)} of 512 columns are taken",
         alt=f"A map of 128 lanes and 512 columns. {said}. Warps 0, 1, 2 and 3, modulo 4, reach 32 lanes each, from the top.",
-        caption=caption
-        or "A lane is a row of the product, a column 32 bits. A warp reaches the lanes of its own colour only.",
+        caption="A lane is a row of the product, a column 32 bits. A warp reaches the lanes of its own colour only.",
         legend=tuple(
             (color, f"warps {i}, {i + 4} ...: lanes {32 * i} to {32 * i + 31}")
             for i, color in enumerate(QUARTERS)

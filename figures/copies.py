@@ -21,7 +21,6 @@ def sector_copies(
     ways: Mapping[str, Callable[[int, int], int]],
     chunks: int = 4,
     title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """One `cp.async.cg` of 32 lanes, 16 bytes each: rows of a matrix on the left, where their chunks go beside it.
 
@@ -47,8 +46,7 @@ def sector_copies(
         + " ".join(
             f"{name}: {plural(fact['torn'], 'torn sector')}." for name, fact in facts.items()
         ),
-        caption=caption
-        or "A colour is a row of the matrix, a number is a chunk of 16 bytes, thick lines are borders of 32-byte sectors. "
+        caption="A colour is a row of the matrix, a number is a chunk of 16 bytes, thick lines are borders of 32-byte sectors. "
         "A dark edge marks chunks whose sector was torn: its two halves travel in two packets.",
         facts=facts,
         figure=_drawn(grid, places, facts, chunks, WIDTH),

@@ -76,9 +76,7 @@ def descriptor_chunks(
     ]
 
 
-def core_matrices(
-    operands: Mapping[str, Mapping], title: str | None = None, caption: str = ""
-) -> Drawing:
+def core_matrices(operands: Mapping[str, Mapping]) -> Drawing:
     """Where the core matrices of descriptors stand, one picture for each: {name: arguments of `descriptor_chunks`}.
 
     Drawn are the first 16 lines of 128 bytes that any of them touches. `facts` holds {name: [bytes of its first core matrix]}.
@@ -96,10 +94,9 @@ def core_matrices(
         for name in found
     ]
     return Drawing(
-        title=title or f"{plural(len(found), 'descriptor')}, and the core matrices that they walk",
+        title=f"{plural(len(found), 'descriptor')}, and the core matrices that they walk",
         alt=f"The chunks of operands in shared memory, eight to a line. {'. '.join(said)}.",
-        caption=caption
-        or "A number is a row within a core matrix of 8 rows of 16 bytes; a colour is a core matrix. Left: byte addresses.",
+        caption="A number is a row within a core matrix of 8 rows of 16 bytes; a colour is a core matrix. Left: byte addresses.",
         facts=facts,
         figure=_drawn(found, shown, WIDTH, True),
         narrow=_drawn(found, shown, 330.0, False),
@@ -124,14 +121,12 @@ def _drawn(found, shown: Sequence[int], width: float, beside: bool):
             canvas.label(left + 40, y + tall / 2, words, size=10, ha="right")
             for place in range(8):
                 x, one = left + 44 + place * cell, at.get(line * LINE + place * CHUNK)
-                color = style.SOFT if one is None else color_of(one.matrix)
+                color = style.SOFT if one is None else style.wavefront_color(one.matrix % 8)
                 canvas.cell(x, y, cell, tall, color, "" if one is None else one.row, size=10)
     return canvas
 
 
-def descriptor_fields(
-    start: int, leading: int, stride: int, swizzle: int, title: str | None = None, caption: str = ""
-) -> Drawing:
+def descriptor_fields(start: int, leading: int, stride: int, swizzle: int) -> Drawing:
     """The 64 bits of a descriptor (arguments of `descriptor_bits`), the highest on the left. `facts` holds {field: value}."""
     bits = descriptor_bits(start, leading, stride, swizzle)
     found, at = [], 64
@@ -145,10 +140,9 @@ def descriptor_fields(
         if name
     )
     return Drawing(
-        title=title or f"A descriptor, bit by bit: {bits:#018x}",
+        title=f"A descriptor, bit by bit: {bits:#018x}",
         alt=f"A row of 64 bits, the highest on the left. {said}.",
-        caption=caption
-        or "A number is what stands in the field. Offsets and start are bytes divided by 16.",
+        caption="A number is what stands in the field. Offsets and start are bytes divided by 16.",
         legend=tuple((color, name) for name, _, color in FIELDS if name),
         facts=values,
         figure=_bits_drawn(found, bits, WIDTH, 64),
@@ -176,11 +170,6 @@ def _bits_drawn(found, bits: int, width: float, per_line: int):
             middle = (first + last + 1) / 2 if line == below else first + 1
             canvas.text(1 + middle * cell, line * deep + 50, value, size=12, ha="center", bold=True)
     return canvas
-
-
-def color_of(matrix: int) -> str:
-    """The colour of a core matrix; neighbours differ."""
-    return style.wavefront_color(matrix % 8)
 
 
 class CoreMatrixExplorer(Explorer):

@@ -71,7 +71,7 @@ def highlighted(text: str) -> list[str]:
     return lines
 
 
-def cuda(text: str, title: str = "", caption: str = "") -> Listing:
+def cuda(text: str, title: str = "") -> Listing:
     """A CUDA source, highlighted, as a cell's result: `cuda(source("naive"))`.
 
     `facts` holds {"lines": how many}. ValueError for a text without any word.
@@ -83,7 +83,6 @@ def cuda(text: str, title: str = "", caption: str = "") -> Listing:
     return Listing(
         title=title,
         alt=f"CUDA source, {plural(len(lines), 'line')}{f': {title}' if title else ''}.",
-        caption=caption,
         facts={"lines": len(lines)},
         body=f'<pre class="gl-listing" tabindex="0"><code>{chr(10).join(lines)}</code></pre>',
         text=text,

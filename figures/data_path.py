@@ -11,22 +11,20 @@ ROWS, HALVES, CHUNK = 16, 16, 8  # a tile of A in m16n8k16; halves in a chunk of
 TALL = 17.0
 
 
-def data_path(
-    chunks: int = 4, step: int = 0, title: str | None = None, caption: str = ""
-) -> Drawing:
+def data_path(chunks: int = 4, title: str | None = None, caption: str = "") -> Drawing:
     """The way of a 16 x 16 tile of A, float16: `cp.async`, shared memory, `ldmatrix.x4`, `mma.m16n8k16`.
 
-    chunks: 16-byte chunks in a row of the tile in shared memory, 4 for 64 bytes. step: which 16 columns the mma takes.
+    chunks: 16-byte chunks in a row of the tile in shared memory, 4 for 64 bytes.
     `facts` holds "copies" {(row, chunk): lane}, "points" {lane: (row, chunk)} and "receives" {(row, column): (lane, register,
-    half)}. ValueError for a step that is not there.
+    half)} for the first 16 columns. ValueError for a row of fewer.
     """
-    if not 1 <= 2 * (step + 1) <= chunks:
-        raise ValueError(f"{chunks} chunks hold the steps 0 to {chunks // 2 - 1}, not {step}")
+    if chunks < 2:
+        raise ValueError(f"an mma takes two chunks of a row, which has {chunks}")
     grid = [(row, chunk) for row in range(ROWS) for chunk in range(chunks)]
     copies = {(row, chunk): (row * chunks + chunk) % 32 for row, chunk in grid}
     # PTX ISA, ldmatrix: lanes 0-7 point to the rows of matrix 0, 8-15 of matrix 1, and so on;
     # matrices 0 and 1 are rows 0-7 and 8-15 of the left half, 2 and 3 those of the right
-    points = {lane: (lane % 16, 2 * step + lane // 16) for lane in range(32)}
+    points = {lane: (lane % 16, lane // 16) for lane in range(32)}
     receives = {(r, c): receiver(r, c) for r in range(ROWS) for c in range(HALVES)}
     parts = (chunks, copies, points, receives)
     return Drawing(

@@ -52,7 +52,6 @@ def fragment(
     operands: str = "ABC",
     lane: int | None = None,
     title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """Which lane holds which element of an MMA's matrices, and in which of its registers' values.
 
@@ -109,8 +108,7 @@ def fragment(
             + "."
             for o in operands
         ),
-        caption=caption
-        or f"{atom.ptx}. In each cell: the lane (T), and which of its values of that matrix the element is.",
+        caption=f"{atom.ptx}. In each cell: the lane (T), and which of its values of that matrix the element is.",
         legend=tuple(
             (style.lane_color(8 * group + 5), f"lanes {8 * group}-{8 * group + 7}")
             for group in sorted({who // 8 for who in lanes})

@@ -104,9 +104,7 @@ _NO_MEMORY = {
 _FITS = 50  # characters of source that a box holds
 
 
-def hazard(
-    found, source: str | None = None, title: str | None = None, caption: str = ""
-) -> Drawing:
+def hazard(found, source: str | None = None, title: str | None = None) -> Drawing:
     """One hazard of `trace.hazards`: the two accesses in the order they were seen, and the bytes they meet in.
 
     found: an `emulator` hazard. source: the kernel's source text, to quote the two lines. `facts` holds {"kind", "lines":
@@ -178,8 +176,7 @@ def hazard(
         title=title
         or f"{'An' if found.kind[0] in 'aeiou' else 'A'} {found.kind} hazard: {missing}",
         alt=f"{spoken[0].upper()}{spoken[1:]}: {missing}.",
-        caption=caption
-        or (
+        caption=(
             f"Found by the emulator {found.count} times in this launch; time runs downwards."
             if found.count > 1
             else ""
@@ -196,15 +193,13 @@ def hazard(
 
 
 def _who(thread) -> str:
-    return "a thread" if thread is None else f"thread {_coordinate(thread)}"
-
-
-def _coordinate(thread) -> str:
-    """(3, 1, 0) as `(3, 1)`: zeros at the end left out."""
+    """Thread (3, 1, 0) as "thread (3, 1)": zeros at the end left out."""
+    if thread is None:
+        return "a thread"
     parts = list(thread)
     while len(parts) > 1 and parts[-1] == 0:
         parts.pop()
-    return f"({', '.join(map(str, parts))})" if len(parts) > 1 else str(parts[0])
+    return f"thread ({', '.join(map(str, parts))})" if len(parts) > 1 else f"thread {parts[0]}"
 
 
 def _quote(where, ptx_line, source) -> str:

@@ -18,7 +18,6 @@ def ladder(
     machine: Mapping | str | None = None,
     recorded: str | None = None,
     title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """One bar of TFLOP/s for each rung, a tick for cuBLAS in the same run, a line for the hardware's limit.
 
@@ -91,9 +90,7 @@ def ladder(
     return Drawing(
         title=title or _ladder_title(best),
         alt="Bars of TFLOP/s: " + ", ".join(_spoken(row) for row in rows) + ".",
-        caption=" ".join(
-            part for part in (caption, provenance(machine, recorded) + where) if part.strip()
-        ),
+        caption=provenance(machine, recorded) + where,
         legend=tuple(legend),
         facts={row["rung"]: (row["tflops"], _cublas(row)) for row in rows},
         figure=canvas,

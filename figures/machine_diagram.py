@@ -51,8 +51,6 @@ def machine(
     rows: Sequence[Mapping],
     about: Mapping,
     recorded: str | None = None,
-    title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """A GPU from its registers to its device memory, each place with latency and bandwidth as measured.
 
@@ -92,10 +90,10 @@ def machine(
     )
     parts = (about, facts, sizes, per_clock)
     return Drawing(
-        title=title or finding,
+        title=finding,
         alt=f"A GPU of {about['sms']} SMs. An SM has {SCHEDULERS} schedulers, each with registers, CUDA cores and a "
         f"tensor core, and a shared memory. Then {spoken}.",
-        caption=" ".join(part for part in (caption, provenance(about, recorded)) if part),
+        caption=provenance(about, recorded),
         facts=facts,
         figure=_drawn(WIDTH, *parts),
         narrow=_drawn(330, *parts),

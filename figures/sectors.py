@@ -11,14 +11,14 @@ from figures.drawing import WIDTH, Canvas, Drawing, number, plural
 __all__ = ["global_access"]
 
 
-def global_access(accesses, width: int = 4, title: str | None = None, caption: str = "") -> Drawing:
+def global_access(accesses, title: str | None = None, caption: str = "") -> Drawing:
     """A warp's global access: 32 lanes, their addresses, and the 32-byte sectors that these lie in.
 
-    accesses: one `Access` (or 32 byte addresses of `width` bytes each), or a mapping of names to them, drawn one below
+    accesses: one `Access` (or 32 byte addresses, of 4 bytes each), or a mapping of names to them, drawn one below
     the other. `facts` holds {name: {"sectors", "ideal", "lines", "used_bytes"}}.
     Raises ValueError for anything that is not one warp's access.
     """
-    panels = as_accesses(accesses, width)
+    panels = as_accesses(accesses)
     facts = {
         name: {
             "sectors": len(access.sectors),

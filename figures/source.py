@@ -73,7 +73,7 @@ def line_costs(trace, file: str | None = None) -> dict[int, dict[str, int]]:
     }
 
 
-def annotated_source(costs, source: str, title: str | None = None, caption: str = "") -> Listing:
+def annotated_source(costs, source: str, title: str | None = None) -> Listing:
     """CUDA source with what each line cost: warp instructions, global sectors, shared wavefronts.
 
     costs: an `emulator.Trace`, or {line: {"warps", "sectors", "wavefronts", "ideal"}}. source: its text,
@@ -120,7 +120,6 @@ def annotated_source(costs, source: str, title: str | None = None, caption: str 
     return Listing(
         title=finding,
         alt=f"CUDA source, lines {first} to {last}, with the cost of each line. {finding}.",
-        caption=caption,
         legend=tuple(legend),
         facts={
             "lines": {line: dict(cost) for line, cost in costs.items() if first <= line <= last},
@@ -183,7 +182,6 @@ def diff_source(
     names: tuple[str, str] = ("before", "after"),
     context: int | None = None,
     title: str | None = None,
-    caption: str = "",
 ) -> Listing:
     """Two versions of a kernel as one listing: + marks what is new, - what is gone.
 
@@ -228,7 +226,6 @@ def diff_source(
     return Listing(
         title=finding,
         alt=f"Source of {names[1]} with its changes since {names[0]} marked: {added} added, {removed} removed.",
-        caption=caption,
         facts={"added": added, "removed": removed},
         body=f'<table class="gl-code"><tbody>{"".join(body)}</tbody></table>',
         text="\n".join(plain),

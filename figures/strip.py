@@ -19,8 +19,6 @@ def ladder_strip(
     rungs: Mapping[str, float | None],
     here: Sequence[str],
     kinds: Mapping[str, str] | None = None,
-    title: str | None = None,
-    caption: str = "",
     first: int = 1,
 ) -> Drawing:
     """All rungs as small bars in the order of their numbers, those of `here` in colour and by name.
@@ -51,10 +49,9 @@ def ladder_strip(
     more = f" The dashed ones, {_listed(untimed)}, were not timed." if untimed else ""
     kind = {kinds.get(name, "float32") for name in places}
     return Drawing(
-        title=title or f"Where we are: {said} of {last} rungs",
+        title=f"Where we are: {said} of {last} rungs",
         alt=f"The ladder in miniature, {len(names)} bars in the order of their numbers. Marked: {said}.{more}",
-        caption=caption
-        or "Bars are the rungs in the order of their numbers; their heights are recorded speeds, logarithmic."
+        caption="Bars are the rungs in the order of their numbers; their heights are recorded speeds, logarithmic."
         + (" A dashed line is a rung that nobody has timed here." if untimed else ""),
         legend=tuple((style.KIND[one], f"{_NAMES[one]} inputs") for one in _NAMES if one in kind),
         facts={"here": places, "of": last},

@@ -15,14 +15,6 @@ GROUPS = 8  # 32 banks of 4 bytes are 8 groups of one chunk
 LARGEST = 64  # chunks a row that a picture shows
 
 
-def swizzle(index: int, bits: int, base: int, shift: int) -> int:
-    """CuTe's `Swizzle<B, M, S>`: bits [M+S, M+S+B) of `index` XORed into bits [M, M+B).
-
-    With S < 0 it is bits [M, M+B) that go into bits [M-S, M-S+B).
-    """
-    return Swizzle(bits, base, shift)(index)
-
-
 def chunk_addresses(
     rows: int,
     chunks: int,
@@ -53,7 +45,7 @@ def chunk_addresses(
     for row in range(rows):
         line = [row * pitch + chunk * CHUNK for chunk in range(chunks)]
         if swizzled is not None:
-            line = [swizzle(at // element_bytes, *swizzled) * element_bytes for at in line]
+            line = [Swizzle(*swizzled)(at // element_bytes) * element_bytes for at in line]
         table.append(line)
     return table
 
@@ -72,7 +64,6 @@ def swizzle_grid(
     pad_bytes: int = 16,
     swizzled: tuple[int, int, int] = (2, 3, 3),
     title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """A shared tile three ways: unpadded, padded, XOR-swizzled; each 16-byte chunk coloured by the banks it falls in.
 
@@ -98,11 +89,8 @@ def swizzle_grid(
         x0 = index * (panel + gap) + side
         counts = column_wavefronts(addresses)
         groups = [[at // CHUNK % GROUPS for at in line] for line in addresses]
-        facts[name] = {
-            "groups": groups,
-            "wavefronts": counts,
-            "bytes": _extent(addresses, chunks, name, pad_bytes),
-        }
+        pitch = addresses[1][0] - addresses[0][0] if name.startswith("padded") else chunks * CHUNK
+        facts[name] = {"groups": groups, "wavefronts": counts, "bytes": rows * pitch}
         canvas.text(x0, 10, name.removeprefix("with "), size=12.5 if panel > 190 else 11, bold=True)
         canvas.label(x0, 28, f"{facts[name]['bytes']} bytes", size=11)
         for chunk in range(chunks):
@@ -136,16 +124,9 @@ def swizzle_grid(
             f"{name}: {fact['bytes']} bytes; a column of 8 rows takes {', '.join(map(str, fact['wavefronts']))} wavefronts."
             for name, fact in facts.items()
         ),
-        caption=caption
-        or "Rows and columns are rows and 16-byte chunks of the tile; the number is the banks that the chunk"
+        caption="Rows and columns are rows and 16-byte chunks of the tile; the number is the banks that the chunk"
         " falls in, or the first of them. Rows that share a colour within a column take turns.",
         facts=facts,
         figure=canvas,
         min_width=int(min(canvas.width * 0.85, 590)),
     )
-
-
-def _extent(addresses, chunks, name, pad_bytes) -> int:
-    """Bytes the tile takes, its padding included."""
-    rows = len(addresses)
-    return rows * (chunks * CHUNK + (pad_bytes if name.startswith("padded") else 0))

@@ -59,7 +59,6 @@ def tensor_box(
     at: tuple[int, int] = (2, 1),
     swizzle: int = 0,
     title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """A box of a matrix, and the 128-byte lines of shared memory that it fills; arguments as of `box_chunks`.
 
@@ -76,8 +75,7 @@ def tensor_box(
             f"chunks that begins at row {at[0]}, chunk {at[1]}. Beside it the box in shared memory, "
             f"{'without a swizzle' if not swizzle else f'swizzled over {swizzle} bytes'}, eight chunks to a line."
         ),
-        caption=caption
-        or "A number is the row of the box that a chunk comes from; its colour is the chunk's place in that row.",
+        caption="A number is the row of the box that a chunk comes from; its colour is the chunk's place in that row.",
         legend=((style.GREY, "zeros, outside of the matrix"),) if inside < len(chunks) else (),
         facts={"bytes": size, "inside": inside, "zeros": len(chunks) - inside},
         figure=_drawn(matrix, box, at, chunks, True),

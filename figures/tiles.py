@@ -18,7 +18,6 @@ def tile_picture(
     atom: tuple[int, int] | None = None,
     name: str = "",
     title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """Block, warp and thread tiles of a rung, each panel enlarging one tile of the panel before.
 
@@ -63,7 +62,7 @@ def tile_picture(
     return Drawing(
         title=title or words,
         alt=f"{words}: {chain}.",
-        caption=caption or (chain[0].upper() + chain[1:] + "."),
+        caption=(chain[0].upper() + chain[1:] + "."),
         facts={
             "warps": counts[0] if len(levels) == 3 else None,
             "per_warp": counts[-1] if len(levels) == 3 else None,

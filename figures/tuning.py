@@ -15,9 +15,6 @@ __all__ = ["strips", "tile_order"]
 def strips(
     groups: Mapping[object, Sequence[float]],
     name: str,
-    unit: str = "TFLOP/s",
-    title: str | None = None,
-    caption: str = "",
     machine: Mapping | str | None = None,
     recorded: str | None = None,
 ) -> Drawing:
@@ -48,7 +45,7 @@ def strips(
     for tick in _ticks(low, high):
         canvas.line((place(tick), top), (place(tick), bottom), color=style.LINE, z=0)
         canvas.label(place(tick), bottom + 13, f"{tick:g}", size=11, ha="center")
-    canvas.label((left + right) / 2, bottom + 33, unit, size=11.5, ha="center")
+    canvas.label((left + right) / 2, bottom + 33, "TFLOP/s", size=11.5, ha="center")
     for at, (value, found) in enumerate(groups.items()):
         y = top + (at + 0.5) * pitch
         canvas.text(4, y, f"{name} {value}", size=12, mono=True, bold=value == best)
@@ -64,10 +61,9 @@ def strips(
     )
     axis = "" if low == 0 else "The axis does not start at 0."
     return Drawing(
-        title=title
-        or f"The best setting has {name} {best}: {number(round(groups[best][-1], 1))} {unit}",
-        alt=f"Dots of {unit}, one row for each value of {name}. {spoken}.",
-        caption=" ".join(part for part in (caption, axis, provenance(machine, recorded)) if part),
+        title=f"The best setting has {name} {best}: {number(round(groups[best][-1], 1))} TFLOP/s",
+        alt=f"Dots of TFLOP/s, one row for each value of {name}. {spoken}.",
+        caption=" ".join(part for part in (axis, provenance(machine, recorded)) if part),
         legend=(
             (style.ORANGE, "the best of all"),
             (style.BLUE, "the best of its row; rings: the others"),
@@ -81,8 +77,6 @@ def strips(
 def tile_order(
     order: Sequence[Sequence[int]],
     at_once: int,
-    title: str | None = None,
-    caption: str = "",
 ) -> Drawing:
     """The tiles of C, each with its place in the order of work; those that run at the same time share a colour.
 
@@ -119,10 +113,9 @@ def tile_order(
     strips_read = len(used_rows) + len(used_columns)
     words = f"{plural(len(used_rows), 'row')} of A and {plural(len(used_columns), 'column')} of B"
     return Drawing(
-        title=title or f"The first {at_once} tiles read {words}: {strips_read} strips",
+        title=f"The first {at_once} tiles read {words}: {strips_read} strips",
         alt=f"{rows} x {columns} tiles of C, numbered in the order in which blocks take them, {at_once} at a time. "
         f"The first {at_once} read {words}.",
-        caption=caption,
         facts={"rows": len(used_rows), "columns": len(used_columns), "strips": strips_read},
         figure=canvas,
         min_width=int(min(canvas.width * 0.8, 560)),

@@ -10,9 +10,7 @@ __all__ = ["warpgroup_tiles"]
 WARPS = (style.BLUE, style.SKY, style.GREEN, style.PURPLE)
 
 
-def warpgroup_tiles(
-    columns: int = 128, groups: int = 2, title: str | None = None, caption: str = ""
-) -> Drawing:
+def warpgroup_tiles(columns: int = 128, groups: int = 2) -> Drawing:
     """One wgmma m64nNk16 of each of `groups` warpgroups: A and B in shared memory, D in registers, row by row.
 
     `facts` holds {"registers": of a thread for its sums, "wavefronts": that one instruction reads}. ValueError for
@@ -24,14 +22,12 @@ def warpgroup_tiles(
         )
     registers, wavefronts = columns // 2, 16 + columns // 4
     return Drawing(
-        title=title
-        or f"{plural(groups, 'warpgroup')}: A and B stay in shared memory, {number(64 * columns)} sums each in registers",
+        title=f"{plural(groups, 'warpgroup')}: A and B stay in shared memory, {number(64 * columns)} sums each in registers",
         alt=(
             f"{plural(groups, 'warpgroup')} of four warps. Each warp has 16 rows of 64 and all {columns} columns of its "
             f"warpgroup's sums, {registers} registers per thread. A is 64 rows of 16 elements for each warpgroup, B 16 rows of "
             f"{columns} elements, which all warpgroups read."
         ),
-        caption=caption,
         legend=(
             *((color, f"warp {i} of its group") for i, color in enumerate(WARPS)),
             (style.ORANGE, "B, read by each group"),

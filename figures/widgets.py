@@ -126,6 +126,8 @@ class Explorer(Shown):
     carries: tuple[tuple, ...] = ()
 
     def __init_subclass__(cls):
+        if "__init__" in vars(cls):
+            return  # its own signature says what it takes
         named = {"title": cls.asks, "caption": ""}
         cls.__signature__ = Signature(
             [
@@ -173,16 +175,14 @@ class Explorer(Shown):
         return frame(body, self.title, self.alt, self.caption)
 
 
-def within(name: str, value: float, low: float, high: float) -> float:
+def within(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:
         raise ValueError(f"{name} = {value}: choose from {low} to {high}")
-    return value
 
 
-def one_of(name: str, value, options: Sequence):
+def one_of(name: str, value, options: Sequence) -> None:
     if value not in options:
         raise ValueError(f"{name} = {value!r}: choose one of {', '.join(map(str, options))}")
-    return value
 
 
 def _cases(cases, width: int) -> dict:
@@ -369,7 +369,6 @@ class Choice(Shown):
         title: str,
         slider: bool = True,
         start: int = 0,
-        caption: str = "",
     ):
         pages = {str(label): page for label, page in pages.items()}
         if len(pages) < 2:
@@ -379,7 +378,7 @@ class Choice(Shown):
             f"{name} {label}: {page.title}." for label, page in pages.items()
         )
         facts = {label: page.facts for label, page in pages.items()}
-        super().__init__(title=title, alt=alt, caption=caption, facts=facts)
+        super().__init__(title=title, alt=alt, facts=facts)
         for key, value in (("pages", pages), ("name", name), ("slider", slider), ("start", start)):
             object.__setattr__(self, key, value)
 

@@ -154,15 +154,12 @@ def _label(question: Question) -> str:
 
 def _beside(question: Question, counted: Answer) -> str:
     label = questions.markup(question.label or question.ask or question.name)
+    shown = html.escape(_text(counted, question.digits))
     return (
         f'<tr><th scope="row">{label}</th><td data-said="{html.escape(question.name)}" '
-        f'data-sealed="{question.sealed(REVEALS)}">-</td><td data-counted>{_folded(counted, question)}</td>'
-        "<td data-verdict></td></tr>"
+        f'data-sealed="{question.sealed(REVEALS)}">-</td><td data-counted><details>'
+        f"<summary>Show me</summary>{shown}</details></td><td data-verdict></td></tr>"
     )
-
-
-def _folded(counted: Answer, question: Question) -> str:
-    return f"<details><summary>Show me</summary>{html.escape(_text(counted, question.digits))}</details>"
 
 
 def compare(counted: Mapping[str, Answer]) -> Beside:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import emulator
 import figures
 from measure import with_cute
 
-from . import addresses
+from . import addresses, triton_ptx
 
 
 def run(A: np.ndarray, B: np.ndarray, arch: int = 80):
@@ -27,9 +26,7 @@ def run(A: np.ndarray, B: np.ndarray, arch: int = 80):
 
 def listing():
     """The text of the kernel, without its signature, as a cell's result."""
-    text = with_cute.SOURCE.read_text(encoding="utf-8")
-    (found,) = (f for f in ast.parse(text).body if getattr(f, "name", "") == "tiled")
-    shown = figures.cuda("\n".join(text.splitlines()[found.lineno - 2 : found.end_lineno]))
+    shown = figures.cuda(triton_ptx.source("tiled", with_cute.SOURCE))
     return replace(shown, alt=shown.alt.replace("CUDA", "CuTe's Python"))
 
 

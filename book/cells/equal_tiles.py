@@ -20,8 +20,10 @@ def found(steps: Mapping[str, tuple[str, Mapping[str, int]]]) -> dict[str, float
     return speeds
 
 
-def waterfall(steps: Mapping[str, tuple[str, Mapping[str, int]]], title: str | None = None):
-    """The steps as a waterfall: {words: (rung, macros)}, of settings with these macros the fastest.
+def waterfall(
+    steps: Mapping[str, tuple[str, Mapping[str, int]]], title: str | None = None, tile: str = ""
+):
+    """The steps as a waterfall: {words: (rung, macros)}, of settings with these macros the fastest. tile: what they share.
 
     A step that nobody timed is left out, and a line says so.
     """
@@ -35,7 +37,7 @@ def waterfall(steps: Mapping[str, tuple[str, Mapping[str, int]]], title: str | N
     return figures.waterfall(
         speeds,
         title=title,
-        caption=f"{size} x {size} x {size}.",
+        caption=f"{size} x {size} x {size}{tile}.",
         machine=recording["machine"],
         recorded=recording["recorded"][:10],
     )

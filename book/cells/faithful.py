@@ -160,8 +160,6 @@ def seeded_mistakes() -> None:
         [mistakes_table.cells(score) for score in scores],
         caption=columns.sentence(
             f"{label(stored)}, compute-sanitizer {stored['machine']['compute_sanitizer']}"
-            if stored
-            else "not yet run on a GPU"
         ),
     )
     reasons = {row.key: row.reason for row in seeded()}

@@ -16,8 +16,6 @@ from measure.inspection_page import (
     sector_figure,
 )
 
-__all__ = ["arguments", "hazard", "inspect", "refusal", "show", "worst_access"]
-
 
 def show(found, title: str | None = None) -> None:
     """The annotated source, and a table for each kind of waste that there is."""

@@ -105,41 +105,19 @@ def stalls(rungs: Sequence[str], *reasons: str) -> None:
     )
 
 
-def sustained() -> list[dict]:
-    """One row for each watched program: TFLOP/s in bursts and without a pause, the long run's clock, highest power."""
-    rows = []
+def show_sustained() -> None:
+    """Shows bursts beside long runs: the long run's lowest clock, and the highest power in it."""
+    rows, highest = [], 0
     for found in stored()["sustained"]:
         watched = [look for look in found["watched"] if look]
-        rows.append(
-            {
-                "rung": found["rung"],
-                "burst": found["burst_tflops"],
-                "sustained": found["sustained_tflops"],
-                "seconds": found["seconds"],
-                "mhz": min(int(look["clocks.sm"]) for look in watched),
-                "max_mhz": max(int(look["clocks.max.sm"]) for look in watched),
-                "watts": max(float(look["power.draw"]) for look in watched),
-                "limit": max(float(look["power.limit"]) for look in watched),
-            }
+        burst, long = found["burst_tflops"], found["sustained_tflops"]
+        highest = max(highest, *(int(look["clocks.max.sm"]) for look in watched))
+        mhz = min(int(look["clocks.sm"]) for look in watched)
+        watts, limit = (
+            max(float(look[key]) for look in watched) for key in ("power.draw", "power.limit")
         )
-    return rows
-
-
-def show_sustained() -> None:
-    """Shows bursts beside long runs."""
-    highest = max(found["max_mhz"] for found in sustained())
-    rows = [
-        [
-            found["rung"],
-            f"{found['burst']:.1f}",
-            f"{found['sustained']:.1f}",
-            f"{found['sustained'] / found['burst']:.0%}",
-            found["mhz"],
-            f"{found['watts']:.0f}",
-            f"{found['limit']:.0f}",
-        ]
-        for found in sustained()
-    ]
+        speeds = [f"{burst:.1f}", f"{long:.1f}", f"{long / burst:.0%}"]
+        rows.append([found["rung"], *speeds, mhz, f"{watts:.0f}", f"{limit:.0f}"])
     heads = {
         "": "",
         "burst": "TFLOP/s in bursts of 20 ms after a rest, as the ladder is timed",

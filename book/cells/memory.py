@@ -10,7 +10,6 @@ from book.cells import columns
 
 # The rungs' first three arguments, as the emulator names buffers.
 MATRICES = {"argument 0": "A", "argument 1": "B", "argument 2": "C"}
-KINDS = {"load": "load", "store": "store", "ldmatrix": "ldmatrix"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def _named(trace) -> Iterator[tuple[str, object]]:
             sample = samples[0]
             shared = sample.space == "shared"
             where = "shared" if shared else MATRICES.get(sample.buffer, sample.buffer)
-            yield f"{KINDS.get(sample.kind, sample.kind)} {where}", row
+            yield f"{sample.kind} {where}", row
 
 
 def traffic(trace) -> dict[str, Traffic]:

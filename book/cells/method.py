@@ -108,11 +108,6 @@ def _value(value) -> str:
     return DASH if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _commit(stored: str) -> str:
-    """Eight digits, and the + of a commit with local changes."""
-    return stored[:8] + "+" * stored.endswith("+")
-
-
 def show_settings() -> None:
     """Shows how many of the rungs ran at 4096 with macros that a search found."""
     rows = recorded().select(size=SIZE)
@@ -182,6 +177,7 @@ def show_files() -> None:
         machine = stored.get("machine", stored)
         machine = machine if isinstance(machine, Mapping) else {"gpu": machine}
         date = re.search(r"\d+-\d\d-\d\d", stored.get("recorded", stored.get("label", "")))
+        commit = stored.get("commit", DASH)  # a + behind it: with local changes
         versions = [f"{k} {machine[k]}" for k in ("driver", "nvrtc", "cublas") if machine.get(k)]
         rows.append(
             [
@@ -189,7 +185,7 @@ def show_files() -> None:
                 holds(path.stem),
                 machine.get("gpu", "none: a CPU"),
                 date[0].replace("-", "\u2011") if date else DASH,  # hyphens that do not break
-                _commit(stored.get("commit", DASH)),
+                commit[:8] + "+" * commit.endswith("+"),
                 ", ".join(versions) or DASH,
             ]
         )

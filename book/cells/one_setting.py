@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from book.cells import memory
-from book.cells.subjects import OfOthers, OfTheLadder, Run, subject
+from book.cells.subjects import OfOthers, OfTheLadder, subject
 from figures.drawing import plural
 from kernels.errors import BuildError
 
@@ -101,12 +101,8 @@ def run(
         return Outcome(macros, problem=f"{type(refused).__name__}: {refused}")
     seconds, found = time.perf_counter() - started, done.accuracy
     text = kernel.listing(changes)
-    return Outcome(macros, seconds, found.ok, str(found), done.trace, text, block=taken(done))
-
-
-def taken(done: Run) -> str:
-    """What a block takes of a multiprocessor, in words."""
-    return (
+    taken = (
         f"A block of {done.threads} threads takes {done.shared_bytes:,} bytes of shared memory"
         f" and {done.registers} registers per thread."
     )
+    return Outcome(macros, seconds, found.ok, str(found), done.trace, text, block=taken)

@@ -172,7 +172,8 @@ class Panel:
         colour = "inherit" if done.right else "#d55e00"
         said = f'<span style="color:{colour}">{html.escape(done.verdict)}</span>'
         self.state.value = f"{said} {done.block} <i>{done.seconds:.1f} s</i>"
-        self.counts.value = self.table(done).html()
+        table = counts_table(done, "What this setting asks of memory", first=self.first)
+        self.counts.value = table.html()
         self.source.value = figures.annotated_source(done.trace, done.text).html()
         named = list(memory._named(done.trace))
         options = [
@@ -188,10 +189,6 @@ class Panel:
         self.access.value = kept
         self.quiet = False
         self.look()
-
-    def table(self, done: Outcome):
-        """The counts, beside those of the setting that was shown first."""
-        return counts_table(done, "What this setting asks of memory", first=self.first)
 
     def look(self, _=None) -> None:
         """Draws the chosen access, at the chosen step, and says what the chosen lane asks."""

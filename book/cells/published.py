@@ -11,7 +11,6 @@ from measure import published
 from measure.provenance import label, recording
 from measure.published import Case
 
-NOT_TIMED = "not timed"
 AS_PRINTED = {  # `measure.as_printed` names kernels as their sources do
     "the post's kernel 2": "gemm_fp32_cuda_tiled",
     "the post's kernel 5": "gemm_fp32_cuda_tiled_2D_async",
@@ -83,15 +82,14 @@ def meetings(case: str, step: int, **macros: int) -> dict[str, int]:
 def show_times(*names: str, title: str = ""):
     """The recorded times of these cases; "the post's kernel 5" is that kernel as the post prints it."""
     found = {row["kernel"]: row for row in published.rows(*names)}
-    page = recording("as-printed") or {"rows": ()}
+    page = recording("as-printed")
     printed = {row["kernel"]: row for row in page["rows"]}
     rows = []
     for name in names:
-        row = found.get(name) or printed.get(AS_PRINTED.get(name))
-        time = row and row.get("timed", row)
-        ms = f"{time['ms_median']:.2f}" if time else NOT_TIMED
-        spread = f"{time['ms_min']:.2f} to {time['ms_max']:.2f}" if time else ""
-        rows.append([name, ms, spread, str(row["registers"]) if row else ""])
+        row = found.get(name) or printed[AS_PRINTED[name]]
+        time = row.get("timed", row)
+        spread = f"{time['ms_min']:.2f} to {time['ms_max']:.2f}"
+        rows.append([name, f"{time['ms_median']:.2f}", spread, str(row["registers"])])
     heads = {
         "kernel": "which of our kernels, by what is changed; or the post's own, compiled from its text",
         "ms": "",
@@ -99,21 +97,18 @@ def show_times(*names: str, title: str = ""):
         "registers": "",
     }
     where = _where()
-    if printed and not AS_PRINTED.keys().isdisjoint(names):
+    if not AS_PRINTED.keys().isdisjoint(names):
         where += f" The post's own: {page['recorded'][:10]}."
     return columns.explained(heads, rows, title, where)
 
 
 def show_managed(*names: str, title: str = ""):
     """The recorded times under both clocks."""
-    found = {row["kernel"]: row for row in (published.stored() or {"managed": ()})["managed"]}
+    found = {row["kernel"]: row for row in published.stored()["managed"]}
     rows = []
     for name in names:
-        row = found.get(name)
-        cells = (
-            [f"{row[key]:.2f}" for key in ("device_ms", "managed_ms")] if row else [NOT_TIMED, ""]
-        )
-        rows.append([name, *cells, f"{row['managed_ms'] - row['device_ms']:.2f}" if row else ""])
+        device, managed = (found[name][key] for key in ("device_ms", "managed_ms"))
+        rows.append([name, f"{device:.2f}", f"{managed:.2f}", f"{managed - device:.2f}"])
     heads = {
         "kernel": "which kernel of ours",
         "on the device, ms": "device events around a launch whose matrices lie in the GPU's memory",
@@ -124,9 +119,8 @@ def show_managed(*names: str, title: str = ""):
 
 
 def _where() -> str:
-    stored = published.stored()
     size = f"{published.SIZE} x {published.SIZE} x {published.SIZE}"
-    return columns.sentence(f"{size}, {label(stored)}") if stored else f"{size}; not yet recorded."
+    return columns.sentence(f"{size}, {label(published.stored())}")
 
 
 def copies(counted: Mapping[str, memory.Traffic]) -> memory.Traffic:
@@ -178,16 +172,9 @@ def show_wrong(title: str = ""):
     found = {row["kernel"]: row for row in published.rows(*names)}
     rows = []
     for name in names:
-        row = found.get(name)
-        cells = (
-            [
-                f"{row['ms_median']:.3f}",
-                *(f"{wrong / row['outputs']:.2%}" for wrong in row["wrong"]),
-            ]
-            if row
-            else None
-        )
-        rows.append([name, *(cells or [NOT_TIMED, "", "", ""])])
+        row = found[name]
+        wrong = [f"{wrong / row['outputs']:.2%}" for wrong in row["wrong"]]
+        rows.append([name, f"{row['ms_median']:.3f}", *wrong])
     heads = {"kernel": "how the sums begin, and what follows the last wait", "ms": ""}
     heads |= {
         f"wrong, launch {n}": "outputs further from the right result than rounding explains"

@@ -12,7 +12,8 @@ def show_share() -> None:
         if found["kernel"] == "as it was":
             passing = conflicts(found) * (SIZE // SMALL) ** 3 / sms / 1e6
             took = found["at_4096"]["cycles"] / 1e6
-            rows.append([_name(found), f"{passing:.1f}", f"{took:.1f}", f"{passing / took:.0%}"])
+            name = f"{found['tiles']} x {found['tiles']} tiles, {found['kernel']}"
+            rows.append([name, f"{passing:.1f}", f"{took:.1f}", f"{passing / took:.0%}"])
     columns.show(
         {
             "tiles per block": "tiles of 32 x 32 per block, and which kernel",
@@ -48,10 +49,6 @@ def show_order() -> None:
         title="Too few loads under way cost more than conflicts",
         caption=f"8 x 8 tiles. Recorded on {stored()['machine']['gpu']}, {stored()['order'][0]['recorded'][:10]}.",
     )
-
-
-def _name(found: dict) -> str:
-    return f"{found['tiles']} x {found['tiles']} tiles, {found['kernel']}"
 
 
 def conflicts(row: dict) -> int:

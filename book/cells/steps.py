@@ -49,22 +49,16 @@ def other_gpus(*names: str) -> None:
     )
 
 
-def strip(*here: str, size: int = 4096):
+def strip(*here: str):
     """The ladder in miniature, with a chapter's rungs marked. The chapters of rungs that nobody has timed show those too."""
     found = [  # without the CPU, where no chapter is about it
-        row for name, row in rows(size).items() if kernels.find(name).number or name in here
+        row for name, row in rows().items() if kernels.find(name).number or name in here
     ]
     untimed = [name for name, rung in kernels.RUNGS.items() if not rung.timed]
     if set(here) & set(untimed):
         found += [
             {"rung": name, "tflops": None, "inputs": kernels.find(name).inputs} for name in untimed
         ]
-    missing = set(here) - {row["rung"] for row in found}
-    for name in missing & set(
-        kernels.RUNGS
-    ):  # not measured yet on this GPU: as high as the one before
-        before = [row for row in found if _place(row["rung"]) < _place(name)]
-        found.append({**(before or found)[-1], "rung": name, "inputs": kernels.find(name).inputs})
     found.sort(key=lambda row: _place(row["rung"]))
     return figures.ladder_strip(
         {row["rung"]: row["tflops"] for row in found},

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 
 from book.cells import columns, setting
-from kernels.gpus import peak
 from measure.machine_code import shared_loads
 from measure.results import recorded
 
@@ -19,19 +18,15 @@ def loads(rung: str, steps: int, wide: int) -> tuple[dict[int, int], float]:
     return found, (found[4] + wide * found[16]) / work
 
 
-def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None = None) -> None:
-    """Shows `loads` of {rung: (steps, wide)}; with a GPU, the speed that shared memory would allow there."""
+def show_loads(rungs: Mapping[str, tuple[int, int]], title: str) -> None:
+    """Shows `loads` of {rung: (steps, wide)}."""
     rows = []
     for name, (unrolled, wide) in rungs.items():
         found, each = loads(name, unrolled, wide)
         m = setting.timed(name)
         work = unrolled * m.get("TM", 1) * m.get("TN", 1)
-        row = [name, work, found[4], found[16], f"{sum(found.values()) / work:.4f}", f"{each:.4f}"]
-        if gpu:
-            most = min(1, 1 / 4 / each) * peak(gpu).fp32
-            speed = recorded().select(name, setting.SIZE, inputs="float32")[0]["tflops"]
-            row += [f"{most:.1f}", f"{speed / most:.0%}"]
-        rows.append(row)
+        loads_each = sum(found.values()) / work
+        rows.append([name, work, found[4], found[16], f"{loads_each:.4f}", f"{each:.4f}"])
     heads = {
         "": "",
         "multiply-adds": "multiply-adds in the unrolled loop",
@@ -40,9 +35,6 @@ def show_loads(rungs: Mapping[str, tuple[int, int]], title: str, gpu: str | None
         "loads each": "loads per multiply-add",
         "wavefronts each": "wavefronts of these loads per multiply-add",
     }
-    if gpu:
-        heads["ceiling"] = f"TFLOP/s on an {gpu} if only these loads and the FMA pipe limited it"
-        heads["reached"] = "the recorded speed, as a share of the ceiling"
     columns.show(heads, rows, title, "Machine code for sm_90, at the settings that were timed.")
 
 

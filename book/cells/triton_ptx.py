@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -24,9 +25,9 @@ def run(arch: int, A: np.ndarray, B: np.ndarray):
     return C, module.launch(made.entry, grid, made.threads, args, made.shared_bytes)
 
 
-def source(kernel: str) -> str:
-    """The lines of one kernel of `measure/triton_kernels.py`."""
-    text = with_triton.SOURCE.read_text(encoding="utf-8")
+def source(kernel: str, file: Path = with_triton.SOURCE) -> str:
+    """The lines of one kernel of `measure/triton_kernels.py`, or of another file."""
+    text = file.read_text(encoding="utf-8")
     (found,) = (f for f in ast.parse(text).body if getattr(f, "name", "") == kernel)
     return "\n".join(text.splitlines()[found.lineno - 2 : found.end_lineno])  # with its decorator
 

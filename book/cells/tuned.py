@@ -40,8 +40,8 @@ def at(rung: str, **macros: int) -> dict:
 
 def show(rung: str, macro: str) -> None:
     """Shows the fastest measured setting for each value of one macro."""
-    arch = _recorded()["machine"]["arch"]
-    rows = []
+    recording, rows = load("tune"), []
+    arch = recording["machine"]["arch"]
     for value, row in best_by(rung, macro).items():
         m = row["macros"]
         held = occupancy(arch, row["threads"], row["registers"], row["shared_bytes"])
@@ -52,9 +52,5 @@ def show(rung: str, macro: str) -> None:
     columns.show(
         dict.fromkeys(names, ""),
         rows,
-        caption=f"The fastest of the settings tried for each value; {label(_recorded())}.",
+        caption=f"The fastest of the settings tried for each value; {label(recording)}.",
     )
-
-
-def _recorded() -> dict:
-    return load("tune")

@@ -1,9 +1,8 @@
 """The ablation of `warp_tiled` as a table and a picture: what each idea is worth where it was timed."""
 
-import figures
-from book.cells import columns, tuned
+from book.cells import columns, equal_tiles
 from measure import ablation
-from measure.provenance import label, load
+from measure.provenance import label
 
 TILE = {"BM": 128, "BN": 128, "BK": 8}
 # Recorded by the tuner at one block tile, each step a little more than the one before.
@@ -35,11 +34,8 @@ def show_times() -> None:
 
 def steps():
     """A waterfall of recorded settings: ideas together, thread tile, shape of the warp tile."""
-    recording = load("tune")
-    return figures.waterfall(
-        {name: tuned.at(rung, **TILE, **more)["tflops"] for name, (rung, more) in STEPS.items()},
+    return equal_tiles.waterfall(
+        {words: (rung, {**TILE, **more}) for words, (rung, more) in STEPS.items()},
         title="The ideas bring most, a larger thread tile the rest, the square warp tile little",
-        caption="4096 x 4096 x 4096, block tile 128 x 128 x 8.",
-        machine=recording["machine"],
-        recorded=recording["recorded"][:10],
+        tile=", block tile 128 x 128 x 8",
     )

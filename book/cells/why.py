@@ -80,7 +80,9 @@ def why(*rungs: str, size: int = 4096, gpu: str = GPUS[0], output: str = "") -> 
     ]
     rows.append(["bound, by", *(f"{one.bound.ms:.3g} ms, {one.bound.binding}" for one in reasons)])
     rows.append(["predicted", *(_predicted(one) for one in reasons)])
-    rows.append(["measured", *(f"{one.row.ms:.3g} ms ({_range(one.row)})" for one in reasons)])
+    measured = [one.row for one in reasons]
+    samples = (f"{row.ms:.3g} ms ({row.least:.3g} to {row.most:.3g})" for row in measured)
+    rows.append(["measured", *samples])
     clocks = dict.fromkeys(
         f"{one.row.ghz:.2f}" if one.row.ghz else f"{HIGHEST} (none was read)" for one in reasons
     )
@@ -104,10 +106,6 @@ def _predicted(one: Reason) -> str:
     if one.predicted_ms is None:
         return "no clock was read"
     return f"{one.predicted_ms:.3g} ms, {one.predicted_ms / one.row.ms - 1:+.0%}"
-
-
-def _range(row: Timed) -> str:
-    return f"{row.least:.3g} to {row.most:.3g}"
 
 
 def binding(*rungs: str, size: int = 4096, gpu: str = GPUS[0]) -> None:

@@ -24,7 +24,7 @@ def test_every_chapter_begins_with_the_set_up_cell(notebooks):
     wrong = [
         name
         for name, notebook in notebooks.items()
-        if first_code_cell(notebook).source != chapters.setup_cell()
+        if first_code_cell(notebook).source != chapters.SETUP_CELL
     ]
     assert not wrong, f"run `make setup-cells`: {wrong}"
 
@@ -40,8 +40,8 @@ def test_colab_installs_small_wheels_only():
     names = {re.split(r"[<>=~\[ ]", line)[0].lower() for line in lines if line and line[0] != "#"}
     assert names
     assert not {name for name in names if any(name.startswith(heavy) for heavy in HEAVY)}
-    assert "pip install" in chapters.setup_cell()
-    assert chapters.setup_cell().count("pip install") == 1
+    assert "pip install" in chapters.SETUP_CELL
+    assert chapters.SETUP_CELL.count("pip install") == 1
 
 
 def test_an_older_set_up_cell_is_replaced():
@@ -50,14 +50,14 @@ def test_an_older_set_up_cell_is_replaced():
     other = nbformat.v4.new_code_cell("print(1)")
     notebook.cells = [nbformat.v4.new_markdown_cell("# Title"), old, other]
     chapters.write_setup_cell(notebook)
-    assert [c.source for c in notebook.cells] == ["# Title", chapters.setup_cell(), "print(1)"]
+    assert [c.source for c in notebook.cells] == ["# Title", chapters.SETUP_CELL, "print(1)"]
 
 
 def test_a_chapter_without_one_gets_it_after_its_title():
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1")]
     chapters.write_setup_cell(notebook)
-    assert [c.source for c in notebook.cells] == ["# Title", chapters.setup_cell(), "1"]
+    assert [c.source for c in notebook.cells] == ["# Title", chapters.SETUP_CELL, "1"]
 
 
 def run_cell(source: str, shell=lambda command: None) -> dict:
@@ -87,12 +87,12 @@ def colab(nowhere, monkeypatch):
 def test_the_cell_finds_the_repository_from_inside(deep, monkeypatch):
     monkeypatch.chdir(chapters.ROOT / deep)
     monkeypatch.setattr("sys.path", [])
-    assert run_cell(chapters.setup_cell())["root"] == chapters.ROOT
+    assert run_cell(chapters.SETUP_CELL)["root"] == chapters.ROOT
 
 
 def test_outside_a_clone_it_says_in_one_line_what_to_do(nowhere):
     with pytest.raises(Exception, match=r"clone its repository, then make lab") as raised:
-        run_cell(chapters.setup_cell())
+        run_cell(chapters.SETUP_CELL)
     assert raised.value._render_traceback_() == [str(raised.value)]
     assert "\n" not in str(raised.value)
 
@@ -100,7 +100,7 @@ def test_outside_a_clone_it_says_in_one_line_what_to_do(nowhere):
 def test_outside_colab_it_fetches_nothing_but_names_the_address(nowhere, monkeypatch):
     monkeypatch.setenv("GEMM_REPOSITORY", "https://github.com/jane/ladder")
     with pytest.raises(Exception, match=r"git clone https://github.com/jane/ladder, then make lab"):
-        run_cell(chapters.setup_cell(), shell=pytest.fail)
+        run_cell(chapters.SETUP_CELL, shell=pytest.fail)
 
 
 def test_in_colab_a_published_notebook_fetches_its_book_from_the_address_in_it(colab):
@@ -112,7 +112,7 @@ def test_in_colab_a_published_notebook_fetches_its_book_from_the_address_in_it(c
             (colab / "gemm-ladder").mkdir()
 
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(chapters.setup_cell(), metadata={"tags": ["setup"]})]
+        cells=[nbformat.v4.new_code_cell(chapters.SETUP_CELL, metadata={"tags": ["setup"]})]
     )
     text = publish.published(nbformat.writes(notebook), "https://github.com/jane/ladder")
     cell = nbformat.reads(text, as_version=4).cells[0]
@@ -128,7 +128,7 @@ def test_in_colab_a_published_notebook_fetches_its_book_from_the_address_in_it(c
 def test_in_colab_a_clone_that_fails_is_said(colab, monkeypatch):
     monkeypatch.setenv("GEMM_REPOSITORY", "https://github.com/jane/nothing")
     with pytest.raises(Exception, match=r"git clone https://github\.com/jane/nothing"):
-        run_cell(chapters.setup_cell())
+        run_cell(chapters.SETUP_CELL)
 
 
 def test_a_published_notebook_knows_its_address_and_moves_by_itself():

@@ -94,14 +94,14 @@ def test_lanes_receive_what_the_atom_says():
 
 
 def test_lanes_point_to_the_rows_of_the_four_matrices():
-    points = figures.data_path(chunks=4, step=1).facts["points"]
-    assert points[0] == (0, 2) and points[15] == (15, 2) and points[16] == (0, 3)
+    points = figures.data_path(chunks=4).facts["points"]
+    assert points[0] == (0, 0) and points[15] == (15, 0) and points[16] == (0, 1)
     assert len(set(points.values())) == 32
 
 
-def test_a_step_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="the steps 0 to 1, not 2"):
-        figures.data_path(step=2)
+def test_a_row_of_less_than_an_mma_takes_is_refused():
+    with pytest.raises(ValueError, match="two chunks of a row, which has 1"):
+        figures.data_path(chunks=1)
 
 
 def test_copies_cover_the_tile_once():

@@ -17,14 +17,6 @@ def test_wide_loads_save_no_wavefronts_against_the_rung_before():
     assert thread_work.loads("vectorized", 8, 3)[1] == thread_work.loads("coarsened_2d", 4, 2)[1]
 
 
-def test_no_rung_is_faster_than_its_ceiling(capsys):
-    rungs = {"tiled": (32, 2), "coarsened_1d": (8, 2), "coarsened_2d": (4, 2)}
-    thread_work.show_loads(rungs, "title", gpu="NVIDIA H100 80GB HBM3")
-    lines = [line for line in capsys.readouterr().out.splitlines() if "%" in line]
-    assert len(lines) == 3
-    assert all(0 < int(line.split()[-1].rstrip("%")) < 100 for line in lines)
-
-
 def test_waves_of_a_small_product_leave_places_empty(capsys):
     thread_work.show_waves("async_pipeline", 1024, 8192)
     small, large = capsys.readouterr().out.splitlines()[1:3]
