@@ -18,6 +18,7 @@ import emulator
 DATA = Path(__file__).parents[2] / "data"
 MEASURED = DATA.parents[1] / "results" / "accesses"
 ROWS = json.loads((MEASURED / "h200_hopper_accesses.json").read_text(encoding="utf-8"))["rows"]
+CLOCKS = json.loads((MEASURED / "h200_wgmma_clocks.json").read_text(encoding="utf-8"))["rows"]
 FORMATS = {
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "f16": "float16", "f32": "float32",
     "bf16": "bfloat16", "s32": "int32",
@@ -69,6 +70,8 @@ WARPS = {
 }  # fmt: skip
 GROUPS = ("cp.async.bulk.commit_group", "cp.async.bulk.wait_group")
 GLOBAL = np.zeros(64 << 20, np.uint8)
+# Rows of which L2 counted other requests than were asked: it merges those for one line that are under way together.
+MERGED = {"bulk_load": 1, "tensor_load_1": 1, "tensor_load_2": 4}
 
 
 def tensor_arguments(row):
@@ -90,27 +93,12 @@ def tensor_arguments(row):
     return [one, np.array(at, np.int32).tobytes(), np.uint32(one.box_bytes)]
 
 
-def sound(row):
-    """Whether the row is one that the hardware executes (see tests/data/README.md)."""
-    shape = row.get("tensor")
-    return not shape or not (
-        shape["start"][0]
-        * np.dtype(FORMATS[shape["type"]].replace("bfloat", "float")).itemsize
-        % 16
-        or (
-            min(shape["start"]) < 0 and "load" not in row["kernel"] and "multi" not in row["kernel"]
-        )
-    )
-
-
 @pytest.mark.parametrize("kernel", COPIES)
 def test_copies(module, kernel):
-    """Requests to L2 and sectors; where L2 merged requests, what the SM received or sent."""
-    out = np.zeros(4096, np.uint32)
+    """Requests to L2, up to an eighth off where it merged them, and sectors; of loads, what the SM received."""
+    out, merged = np.zeros(4096, np.uint32), 0
     for row in COPIES[kernel]:
         cluster, counts = row.get("cluster", 1), row["counts"]
-        if not sound(row):
-            continue
         if row.get("tensor"):
             args = tensor_arguments(row)
         else:
@@ -129,7 +117,9 @@ def test_copies(module, kernel):
             sectors = counts["tma_sectors_loaded"] / blocks  # L2 merges what is under way together
             assert counts["bank_words_written"] * 4 == sum(r.bytes for r in rows) * blocks, row
         assert got[1] == sectors, row
-        assert abs(got[0] - asked) <= asked / 7, row
+        assert abs(asked - got[0]) <= got[0] / 8, row
+        merged += got[0] != asked
+    assert merged == MERGED.get(kernel, 0)
 
 
 @pytest.mark.parametrize("kernel", WARPS)
@@ -173,3 +163,12 @@ def test_wgmma(key):
     (row,) = trace.rows("wgmma.mma_async")
     assert row.shared_wavefronts == row.shared_wavefronts_ideal == recorded
     assert row.bytes == 128 * recorded
+
+
+@pytest.mark.parametrize("row", CLOCKS, ids=lambda r: f"{r['type']}-{r['d']}-n{r['n']}-{r['a']}")
+def test_clocks_of_wgmma(row):
+    """The longer of the tensor cores' n / 2 and the operands' way in: a wavefront a clock, 13 clocks with A in registers."""
+    expected = max(row["n"] / 2, 16 + row["n"] / 4 if row["a"] == "shared" else 13)
+    measured = [value for name, value in row.items() if name.startswith("clocks_")]
+    assert len(measured) == 4
+    assert all(abs(clocks - expected) < 0.1 for clocks in measured), (expected, measured)

@@ -1,24 +1,14 @@
 """Sums of tensor cores: bit for bit what an H200 returned, and the documented rules elsewhere."""
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
+from probed import load
 
 from emulator.numbers import tensor_sums
 
 DATA = Path(__file__).parents[2] / "data"
-
-
-def load(name):
-    path = DATA / "probes" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 numerics = load("numerics")
 RECORDED = np.load(DATA / "tensor_sums_h200.npz")
 

@@ -3,18 +3,15 @@
 `tests/data/probes/semantics.py` has the PTX and the operands, `semantic_rules.py` the rules; no recorded result breaks one.
 """
 
-import importlib.util
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from probed import load
 
 DATA = Path(__file__).parents[2] / "data"
-_SPEC = importlib.util.spec_from_file_location("semantics", DATA / "probes" / "semantics.py")
-semantics = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(semantics)
-
+semantics = load("semantics")
 RECORDED = {
     (row["family"], row["name"]): row
     for row in json.loads((DATA / "semantics_h200.json").read_text(encoding="utf-8"))

@@ -1,27 +1,15 @@
 """The PTX that an H200 executed, executed here: mma and wmma of every type leave the same bits."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from probed import load
 
 import emulator
 from emulator.numbers.tensor import to_matrices
 
 DATA = Path(__file__).parents[2] / "data"
-
-
-def load(name):
-    path = DATA / "probes" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 products, numerics = load("products"), load("numerics")
 RECORDED = np.load(DATA / "tensor_sums_h200.npz")
 ENTRIES = [e for e in numerics.recorded() if not e.kind.startswith("wgmma")]

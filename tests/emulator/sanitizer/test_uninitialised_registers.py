@@ -1,22 +1,15 @@
 """Registers that nobody wrote: found where they matter, and nowhere else."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from cuda_source import launch, line_of
 from fragments_of_ptx import run
+from probed import load
 
 import emulator
 
 KIND = "uninitialised-register"
-_SPEC = importlib.util.spec_from_file_location(
-    "products", Path(__file__).parents[2] / "data" / "probes" / "products.py"
-)
-products = sys.modules["products"] = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(products)
+products = load("products")
 WRONG = r"""
 #include <mma.h>
 using namespace nvcuda;
