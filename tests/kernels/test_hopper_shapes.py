@@ -8,9 +8,9 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-import emulator
 from emulator import TensorMap
 from kernels.build import build
+from kernels.check import check_one
 from kernels.errors import UnsupportedGPU
 from kernels.rungs import find
 
@@ -127,8 +127,7 @@ def test_tf32_is_a_float_that_the_copy_rounds():
         TensorMap(np.zeros((8, 64), np.float16), (8, 32), format="tf32", swizzle=128)
 
 
-# ---- On the emulator, as soon as it has TMA and wgmma.
-
+# Shapes that hang over tiles and clusters in ways that the sizes of `check` do not.
 SIZES = [
     ("tma_mma", {"BLOCKS": 2, "GROUP": 1}, (300, 264, 136)),
     ("tma_mma", {"HALF_OUTPUT": 1}, (1, 8, 8)),
@@ -165,75 +164,13 @@ SIZES = [
     ("wgmma_fp8", {"TF32_INPUT": 1}, (130, 136, 40)),
     ("wgmma_fp8", {"INT8_INPUT": 1}, (130, 144, 144)),
     ("wgmma_fp8", {"BF16_INPUT": 1}, (130, 136, 72)),
+    ("wgmma_persistent", {"PINGPONG": 1, "BM": 64, "BN": 128, "STAGES": 3}, (200, 392, 200)),
+    ("wgmma_cluster", {"CLUSTER_M": 2, "CLUSTER_N": 2, "BN": 128, "STAGES": 3}, (456, 392, 200)),
 ]
-ROUNDING = {"float32": 1e-6, "float16": 5e-4, "bfloat16": 4e-3}  # relative, of the output
-SUMS = {"float8_e4m3fn": 1e-3}  # of 8-bit products inside the tensor core
 
 
-def e4m3_values() -> np.ndarray:
-    """What each of the 256 bytes means (OFP8: bias 7, no infinities)."""
-    byte = np.arange(256)
-    exponent, mantissa = byte >> 3 & 15, byte & 7
-    size = np.where(
-        exponent == 0, mantissa / 8 * 2.0**-6, (1 + mantissa / 8) * 2.0 ** (exponent - 7)
-    )
-    return np.where(byte & 127 == 127, np.nan, np.where(byte & 128, -size, size))
-
-
-def to_bits(values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray, str | None]:
-    """An array as stored in `kind`, what it means in float64, and its format's name where NumPy has none."""
-    values = values.astype(np.float32)
-    if kind == "float8_e4m3fn":
-        table = e4m3_values()
-        order = np.argsort(table)[:254]
-        stored = order[np.searchsorted(table[order], values)].astype(np.uint8)
-        return stored, table[stored], kind
-    if kind == "bfloat16":
-        stored = (values.view(np.uint32) >> 16).astype(np.uint16)
-        return stored, from_bits(stored, kind), kind
-    if kind == "tf32":
-        stored = (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-        return stored, stored.astype(float), None
-    stored = (values * (40 if kind == "int8" else 1)).astype(kind)
-    return stored, stored.astype(float), None
-
-
-def from_bits(stored: np.ndarray, kind: str) -> np.ndarray:
-    """What stored outputs mean."""
-    wide = (stored.astype(np.uint32) << 16).view(np.float32) if kind == "bfloat16" else stored
-    return wide.astype(float)
-
-
-@pytest.mark.skipif(not hasattr(emulator, "TensorMap"), reason="this emulator has no TMA yet")
 @pytest.mark.parametrize("beta", [0.0, 1.5])
 @pytest.mark.parametrize(("name", "macros", "size"), SIZES)
-def test_agrees_with_numpy_without_a_hazard(name, macros, size, beta):
-    rung = find(name)
-    values, types, alpha = rung.resolve(macros), rung.types(macros), -0.75
-    M, N, K = size
-    random = np.random.default_rng(1)
-    A, a, a_format = to_bits(random.standard_normal((M, K)), types.inputs)
-    B, b, b_format = to_bits(
-        random.standard_normal((N, K) if rung.b_major == "K" else (K, N)), types.inputs
-    )
-    C, c, c_format = to_bits(random.standard_normal((M, N)), types.output)
-    want = alpha * a @ (b.T if rung.b_major == "K" else b)
-    if beta:
-        want += beta * c
-    else:
-        C[...] = 0x7FFF if C.dtype == np.uint16 else np.nan
-    matrices = {"A": (A, a_format), "B": (B, b_format), "C": (C, c_format)}
-    maps = [
-        emulator.TensorMap(matrices[matrix][0], box, format=matrices[matrix][1], swizzle=128)
-        for matrix, box in rung.boxes(**values).items()
-    ]
-    grid, block, shared = rung.geometry(values, M, N, K)
-    numbers = [np.int32(M), np.int32(N), np.int32(K), np.float32(alpha), np.float32(beta)]
-    module = emulator.Module(build(rung, values, ARCH).ptx)
-    trace = module.launch(
-        rung.entry, grid=grid, block=block, args=[*maps, C, *numbers], shared_bytes=shared
-    )
-    found = from_bits(C, types.output)
-    scale = SUMS.get(types.inputs, 1e-6) * (np.abs(a) @ np.abs(b.T if rung.b_major == "K" else b))
-    assert (np.abs(found - want) <= ROUNDING[types.output] * np.abs(want) + scale + 1e-6).all()
-    assert not trace.hazards
+def test_a_setting_is_right_without_a_hazard(name, macros, size, beta):
+    found, hazards = check_one(name, size, macros, -0.75, beta)
+    assert found.ok and not hazards
