@@ -11,7 +11,7 @@ import pytest
 
 import kernels
 from kernels import BuildError, build
-from kernels.headers import NEEDED, include_folders
+from kernels.headers import include_folders
 from kernels.rereads import rereads
 
 module = __import__("sys").modules["kernels.build"]
@@ -283,26 +283,3 @@ def test_processes_that_build_the_same_kernel_do_not_meet(empty_cache):
         assert len(set(pool.map(_registers, range(6)))) == 1
     assert len(list(empty_cache.glob("*.json.gz"))) == 1
     assert not list(empty_cache.glob("*.part"))
-
-
-def test_headers_are_those_of_the_nearest_cuda(tmp_path, monkeypatch):
-    roots = {}
-    for version in (12080, 13000, 13050):
-        root = tmp_path / str(version)
-        for name in (*NEEDED, "cuda_runtime_api.h"):
-            path = root / "include" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"#define CUDART_VERSION  {version}\n")
-        roots[version] = (root / "include",)
-    headers = __import__("sys").modules["kernels.headers"]
-    monkeypatch.setattr(headers, "_wheels", lambda: [roots[12080]])
-    monkeypatch.setattr(headers, "_toolkits", lambda: [roots[13000], roots[13050]])
-    for asked, expected in (((12, 9), 12080), ((13, 0), 13000), ((13, 4), 13050)):
-        include_folders.cache_clear()
-        assert include_folders(asked) == roots[expected]
-    monkeypatch.setattr(headers, "_wheels", list)
-    monkeypatch.setattr(headers, "_toolkits", list)
-    include_folders.cache_clear()
-    with pytest.raises(FileNotFoundError, match="pip install nvidia-cuda-runtime nvidia-cuda-cccl"):
-        include_folders((13, 0))
-    include_folders.cache_clear()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import kernels
-from kernels.__main__ import main
 from kernels.launch import launch
 
 A = np.ones((20, 30), np.float32)
@@ -66,26 +65,3 @@ def test_grids_that_are_no_integers(grid):
     built = kernels.build("naive", arch=80)
     with pytest.raises(ValueError, match="up to three integers"):
         launch(built, None, grid, 32, [], machine="emulator")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("check naive --arch 10", "no architecture"),
-        ("build nave", "no rung"),
-    ],
-)
-def test_typing_mistakes_end_in_one_line(words, said, capsys):
-    assert main(words.split()) == 1
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["check naive --size 0", "check --size -5", "build --arch x", "build -D =3"],
-)
-def test_typing_mistakes_that_the_parser_sees(words, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(words.split())
-    assert left.value.code == 2
-    assert "lambda" not in capsys.readouterr().err

@@ -59,6 +59,7 @@ def test_an_interrupt_ends_in_one_line(monkeypatch, capsys):
         (["build", "nave"], "no rung 'nave'"),
         (["build", "naive", "-D", "BM=4"], "naive has no macro BM"),
         (["build", "naive", "--arch", "31"], "no architecture sm_31"),
+        (["check", "naive", "--arch", "10"], "no architecture"),
     ],
 )
 def test_errors_are_one_clear_line(words, message, capsys):
@@ -67,9 +68,21 @@ def test_errors_are_one_clear_line(words, message, capsys):
     assert message in error and "Traceback" not in error
 
 
-def test_a_wrong_size_is_a_usage_error(capsys):
-    with pytest.raises(SystemExit):
-        main(["check", "--size", "4x4"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check --size 4x4",
+        "check naive --size 0",
+        "check --size -5",
+        "build --arch x",
+        "build -D =3",
+    ],
+)
+def test_typing_mistakes_that_the_parser_sees(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(words.split())
+    assert left.value.code == 2
+    assert "lambda" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", ["bench naive --size 512", "tune warp_tiled", "record", "limits"])

@@ -27,9 +27,18 @@ def places(tmp_path, monkeypatch):
     headers.include_folders.cache_clear()
 
 
-def test_the_nearest_minor_version_is_taken(places):
-    _, near, _ = places(13000, 12080, 12020)
-    assert headers.include_folders((12, 9)) == near
+def test_the_nearest_minor_version_is_taken_of_wheels_and_toolkits(places, monkeypatch):
+    thirteen, near, _, later = places(13000, 12080, 12020, 13050)
+    monkeypatch.setattr(headers, "_wheels", lambda: [near])
+    monkeypatch.setattr(headers, "_toolkits", lambda: [thirteen, later])
+    for asked, expected in (((12, 9), near), ((13, 0), thirteen), ((13, 4), later)):
+        assert headers.include_folders(asked) == expected
+
+
+def test_where_there_are_none_it_says_what_to_install(places):
+    places()
+    with pytest.raises(FileNotFoundError, match="pip install nvidia-cuda-runtime nvidia-cuda-cccl"):
+        headers.include_folders((13, 0))
 
 
 def test_headers_of_another_major_version_are_refused_by_name(places):

@@ -1,38 +1,12 @@
-"""A tensor map says what TMA needs of an array, and refuses what the driver would refuse."""
+"""A tensor map says what TMA needs of an array; what it refuses, tests/emulator/ops/test_tma.py has."""
 
 import numpy as np
-import pytest
 
 from emulator import TensorMap
 from emulator.machine.tensor_map import FORMATS
 from kernels.tensor_map import DRIVER_NAMES
 
 HALVES = np.zeros((100, 64), np.float16)
-
-WRONG = {
-    "each 1 to 256": (HALVES, {"box": (257, 64)}),
-    "at most the swizzle's span": (HALVES, {"box": (8, 64), "swizzle": 64}),
-    "2 integers, one per dimension": (HALVES, {"box": (64,)}),
-    "a multiple of 16$": (HALVES, {"box": (64, 4)}),
-    "fill 'one': one of zero, nan": (HALVES, {"box": (8, 8), "fill": "one"}),
-    "swizzle 16: one of 0, 32": (HALVES, {"box": (8, 8), "swizzle": 16}),
-    "float32 has 4 bytes": (HALVES, {"box": (8, 8), "format": "float32"}),
-    "no format complex64": (np.zeros((8, 8), np.complex64), {"box": (8, 8)}),
-    "begins at": (HALVES[:, 1:], {"box": (8, 8)}),
-    "neighbours in a row are 4 bytes apart": (HALVES[:, ::2], {"box": (8, 8)}),
-    "rows are .24,. bytes apart": (np.zeros((3, 12), np.float16), {"box": (1, 8)}),
-    "1 to 5 dimensions, not 6": (np.zeros((1,) * 5 + (8,), np.float16), {"box": (1,) * 5 + (8,)}),
-    "element strides": (HALVES, {"box": (8, 8), "element_strides": (9, 1)}),
-    "interleave 16 needs 3 dimensions": (HALVES, {"box": (8, 8), "interleave": 16}),
-    "only floating-point": (np.zeros((8, 16), np.int8), {"box": (8, 16), "fill": "nan"}),
-}
-
-
-@pytest.mark.parametrize("words", WRONG)
-def test_what_the_driver_would_refuse_is_said(words):
-    array, settings = WRONG[words]
-    with pytest.raises(ValueError, match=words):
-        TensorMap(array, **settings)
 
 
 def test_a_map_knows_its_array():

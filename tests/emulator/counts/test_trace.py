@@ -70,11 +70,7 @@ def test_lanes_outside_the_block_count_for_nothing():
     assert (load.warps, load.threads, load.global_sectors, load.bytes) == (4, 80, 2 * (4 + 1), 320)
 
 
-def test_counting_can_be_left_out():
-    trace = launch(count=False)
-    assert not trace.counted and trace.total("warps") > 0
-    with pytest.raises(ValueError, match="count=False"):
-        trace.total("global_sectors")
+def test_what_was_not_watched_is_not_said_to_be_without_hazards():
     with pytest.raises(ValueError, match="sanitize=False"):
         assert launch(sanitize=False).hazards
 

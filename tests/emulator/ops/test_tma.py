@@ -282,6 +282,8 @@ def padded(rows, pitch, columns, dtype=np.float16):
     (lambda: TensorMap(np.zeros((8, 64), np.complex64), (8, 32)), "no format complex64"),
     (lambda: TensorMap(np.zeros((8, 64), np.float32), (8, 32), format="float16"), "has 2 bytes, the array's elements 4"),
     (lambda: TensorMap([1, 2], (2,)), "an array .* is needed, not list"),
+    (lambda: TensorMap(np.zeros((8, 64), np.float16), (8, 64), fill="one"), "fill 'one': one of zero, nan"),
+    (lambda: TensorMap(np.zeros((8, 64), np.float16), (8, 64), interleave=16), "interleave 16 needs 3 dimensions"),
 ])  # fmt: skip
 def test_the_limits_of_a_map_are_errors_when_it_is_made(make, words):
     with pytest.raises(ValueError, match=words):

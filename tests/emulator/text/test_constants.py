@@ -43,16 +43,16 @@ def test_an_integer_expression_is_as_ptxas_has_it(expression):
 @pytest.mark.parametrize(
     ("operand", "value"),
     [
-        ("WARP_SZ", 32),
-        ("WARP_SZ-1", 31),
-        ("WARP_SZ*2+1", 65),
-        ("1+2", 3),
-        ("(1<<4)|3", 19),
-        ("-7/2", 2**32 - 3),
-        ("(5>3)?7:9", 7),
+        ("WARP_SZ", 32), ("WARP_SZ-1", 31), ("WARP_SZ*2+1", 65), ("(1<<4)|3", 19), ("(5>3)?7:9", 7),
+        ("4*4", 16), ("(1<<4)", 16), ("2+3*4", 14), ("-7/2", -3), ("1<<2+1", 8), ("~0", -1), ("!5", 0), ("5&3|8", 9),
+        ("5^3", 6), ("1?2:3", 2), ("0?1:0?2:3", 3), ("3>2", 1), ("2>=3", 0), ("1==1&&2!=2", 0), ("(2+3)*4", 20),
+        ("0xff>>4", 15), ("-1>>1", -1), ("- -3", 3), ("+3", 3), ("1U+2", 3), ("(.u64)-1 >> 60", 15), ("2*-3", -6),
+        ("10-3-2", 5), ("100/5/2", 10), ("-3", -3),
     ],
-)
+)  # fmt: skip
 def test_an_expression_is_stored_moved_and_added(operand, value):
+    """As unsigned words: how operators bind, which the recorded ones put in parentheses."""
+    value %= 2**32
     assert run(f"st.global.u32 [%o], {operand};")[0] == value
     assert run(f"mov.u32 %r, {operand}; st.global.u32 [%o], %r;")[0] == value
     assert run(f"add.u32 %r, {operand}, {operand}; st.global.u32 [%o], %r;")[0] == 2 * value % 2**32
@@ -75,8 +75,19 @@ def test_offsets_of_addresses_are_expressions():
     at = int(run("mov.u64 %x, g; st.global.u64 [%o], %x;")[0])
     assert run("st.global.u64 [%o], g+8*2;")[0] == at + 16
     assert run("mov.u64 %x, g+4+4; st.global.u64 [%o], %x;")[0] == at + 8
-    for address, value in (("g+8*2", 33), ("g+(8|16)", 44), ("g+4+4", 22)):
-        assert run(f"ld.global.u64 %x, [{address}]; st.global.u64 [%o], %x;")[0] == value
+    places = [
+        ("g+8*2", 33),
+        ("g+(8|16)", 44),
+        ("g+4+4", 22),
+        ("%x+ 2*8", 33),
+        ("%x+20+-4", 33),
+        ("g+(2+2)*2", 22),
+    ]
+    for address, value in places:
+        assert (
+            run(f"mov.u64 %x, g; ld.global.u64 %x, [{address}]; st.global.u64 [%o], %x;")[0]
+            == value
+        )
     assert run("st.global.u64 [g+8], %o; ld.global.u64 %x, [g+2*4]; st.global.u64 [%o], %x;")[0]
 
 

@@ -294,25 +294,3 @@ def test_chosen_blocks_only():
     assert out.tolist() == [0, 0, 3, 0, 0, 6, 0, 0]
     with pytest.raises(ValueError, match="inside grid"):
         module.launch("k", 8, 32, [out], blocks=[8])
-
-
-@pytest.mark.parametrize(
-    ("expression", "value"),
-    [
-        ("4*4", 16), ("(1<<4)", 16), ("2+3*4", 14), ("-7/2", -3), ("1<<2+1", 8), ("~0", -1), ("!5", 0), ("5&3|8", 9),
-        ("5^3", 6), ("1?2:3", 2), ("0?1:0?2:3", 3), ("3>2", 1), ("2>=3", 0), ("1==1&&2!=2", 0), ("(2+3)*4", 20),
-        ("0xff>>4", 15), ("-1>>1", -1), ("- -3", 3), ("+3", 3), ("1U+2", 3), ("(.u64)-1 >> 60", 15), ("2*-3", -6),
-        ("10-3-2", 5), ("100/5/2", 10), ("-3", -3),
-    ],
-)  # fmt: skip
-def test_constant_expressions(expression, value):
-    code = f"{{ mov.u32 %d, {expression}; add.u32 %e, %n, {expression}; }}"
-    d, e = run(code, {}, {"%d": "s32", "%e": "s32"}, threads=64)
-    assert (d == value).all() and (e == value + LANE[:64]).all()
-
-
-def test_constant_expressions_in_addresses():
-    code = """{ .shared .align 4 .b8 t[64]; .reg .b32 s; mov.u32 s, t; st.shared.u32 [s+4*4], 5; st.shared.u32 [t+(2+2)*8], 7;
-        ld.shared.u32 %d, [t+8+8]; ld.shared.u32 %e, [s+ 2*16]; ld.shared.u32 %g, [s+20+-4]; }"""
-    d, e, g = run(code, {}, {"%d": "u32", "%e": "u32", "%g": "u32"}, threads=1)
-    assert (d[0], e[0], g[0]) == (5, 7, 5)
