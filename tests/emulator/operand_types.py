@@ -13,24 +13,29 @@ from pathlib import Path
 
 RECORDED = Path(__file__).parents[1] / "data" / "ptxas_operand_types.json"
 TYPES = ("pred", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
+# The operands of each: its own type, or what else stands there, in every place.
 FORMS = {
-    "add.s32": "rrr", "add.u64": "rrr", "add.f32": "rrr", "add.f64": "rrr", "add.u16": "rrr", "add.f16": "rrr",
-    "sub.u32": "rrr", "mul.lo.s32": "rrr", "mul.wide.u16": "rrr", "mul.wide.s32": "rrr", "mul.f32": "rrr",
-    "mad.lo.u32": "rrrr", "mad.wide.u32": "rrrr", "fma.rn.f32": "rrrr", "fma.rn.f64": "rrrr", "div.u32": "rrr",
-    "rem.s64": "rrr", "min.s32": "rrr", "max.f32": "rrr", "abs.s32": "rr", "neg.f32": "rr", "abs.u32": "rr",
-    "and.b32": "rrr", "or.b64": "rrr", "xor.b16": "rrr", "not.b32": "rr", "and.pred": "rrr", "shl.b32": "rrr",
-    "shr.s64": "rrr", "shr.u16": "rrr", "popc.b32": "rr", "popc.b64": "rr", "clz.b64": "rr", "bfind.u32": "rr",
-    "bfe.u32": "rrrr", "bfi.b32": "rrrrr", "prmt.b32": "rrrr", "brev.b64": "rr", "mov.u32": "rr", "mov.b64": "rr",
-    "mov.f32": "rr", "mov.b16": "rr", "mov.pred": "rr", "setp.eq.s32": "rrr", "setp.lt.f32": "rrr",
-    "setp.lo.u32": "rrr", "setp.lo.s32": "rrr", "setp.lt.b32": "rrr", "setp.eq.b64": "rrr", "selp.b32": "rrrr",
-    "selp.f64": "rrrr", "rcp.rn.f32": "rr", "sqrt.rn.f64": "rr", "ex2.approx.f32": "rr",
-    "ld.global.u32": "ra", "ld.global.b64": "ra", "ld.global.f32": "ra", "ld.global.u8": "ra", "ld.global.s16": "ra",
-    "st.global.u32": "ar", "st.global.b64": "ar", "st.global.f32": "ar", "st.global.u8": "ar",
-    "cvt.u32.u16": "rr", "cvt.rn.f32.s32": "rr", "cvt.f32.s32": "rr", "cvt.rzi.s32.f32": "rr", "cvt.s32.f32": "rr",
-    "cvt.u64.u32": "rr", "cvt.f64.f32": "rr", "cvt.rn.f16.f32": "rr", "cvt.rn.u32.u64": "rr", "cvt.u8.u32": "rr",
-}  # fmt: skip
-# Opcodes with an operand's own type, or what else stands there, in every place.
-SPELT = {
+    "add.s32": "s32 s32 s32", "add.u64": "u64 u64 u64", "add.f32": "f32 f32 f32", "add.f64": "f64 f64 f64",
+    "add.u16": "u16 u16 u16", "add.f16": "f16 f16 f16", "sub.u32": "u32 u32 u32", "mul.lo.s32": "s32 s32 s32",
+    "mul.wide.u16": "u32 u16 u16", "mul.wide.s32": "s64 s32 s32", "mul.f32": "f32 f32 f32",
+    "mad.lo.u32": "u32 u32 u32 u32", "mad.wide.u32": "u64 u32 u32 u64", "fma.rn.f32": "f32 f32 f32 f32",
+    "fma.rn.f64": "f64 f64 f64 f64", "div.u32": "u32 u32 u32", "rem.s64": "s64 s64 s64", "min.s32": "s32 s32 s32",
+    "max.f32": "f32 f32 f32", "abs.s32": "s32 s32", "neg.f32": "f32 f32", "abs.u32": "u32 u32",
+    "and.b32": "b32 b32 b32", "or.b64": "b64 b64 b64", "xor.b16": "b16 b16 b16", "not.b32": "b32 b32",
+    "and.pred": "pred pred pred", "shl.b32": "b32 b32 u32", "shr.s64": "s64 s64 u32", "shr.u16": "u16 u16 u32",
+    "popc.b32": "u32 b32", "popc.b64": "u32 b64", "clz.b64": "u32 b64", "bfind.u32": "u32 u32",
+    "bfe.u32": "u32 u32 u32 u32", "bfi.b32": "b32 b32 b32 u32 u32", "prmt.b32": "b32 b32 b32 b32",
+    "brev.b64": "b64 b64", "mov.u32": "u32 u32", "mov.b64": "b64 b64", "mov.f32": "f32 f32", "mov.b16": "b16 b16",
+    "mov.pred": "pred pred", "setp.eq.s32": "pred s32 s32", "setp.lt.f32": "pred f32 f32",
+    "setp.lo.u32": "pred u32 u32", "setp.lo.s32": "pred s32 s32", "setp.lt.b32": "pred b32 b32",
+    "setp.eq.b64": "pred b64 b64", "selp.b32": "b32 b32 b32 pred", "selp.f64": "f64 f64 f64 pred",
+    "rcp.rn.f32": "f32 f32", "sqrt.rn.f64": "f64 f64", "ex2.approx.f32": "f32 f32", "ld.global.u32": "u32 [%u64_1]",
+    "ld.global.b64": "b64 [%u64_1]", "ld.global.f32": "f32 [%u64_1]", "ld.global.u8": "u16 [%u64_1]",
+    "ld.global.s16": "s16 [%u64_1]", "st.global.u32": "[%u64_1] u32", "st.global.b64": "[%u64_1] b64",
+    "st.global.f32": "[%u64_1] f32", "st.global.u8": "[%u64_1] u16", "cvt.u32.u16": "u32 u16",
+    "cvt.rn.f32.s32": "f32 s32", "cvt.f32.s32": "f32 s32", "cvt.rzi.s32.f32": "s32 f32", "cvt.s32.f32": "s32 f32",
+    "cvt.u64.u32": "u64 u32", "cvt.f64.f32": "f64 f32", "cvt.rn.f16.f32": "f16 f32", "cvt.rn.u32.u64": "u32 u64",
+    "cvt.u8.u32": "u16 u32",
     "lop3.b32": "b32 b32 b32 b32 0x96", "shf.l.wrap.b32": "b32 b32 b32 u32", "shf.r.clamp.b32": "b32 b32 b32 u32",
     "dp4a.u32.s32": "s32 u32 s32 s32", "dp2a.lo.u32.u32": "u32 u32 u32 u32", "sad.s32": "s32 s32 s32 s32",
     "sad.u64": "u64 u64 u64 u64", "shfl.sync.idx.b32": "b32 b32 b32 b32 b32", "slct.b32.s32": "b32 b32 b32 s32",
@@ -56,48 +61,13 @@ SPELT = {
 
 def instructions():
     """Each form with registers of its own types but one, which is of every type, or a constant, in turn."""
-    for opcode, places in FORMS.items():
-        own = _own(opcode, len(places))
-        for place, sort in enumerate(places):
-            if sort == "a":
-                continue
-            wrong = [f"%{kind}_0" for kind in TYPES] + (["1", "1.5"] if place else [])
-            for register in wrong:
-                operands = [f"%{kind}_1" for kind in own]
-                operands[place] = register
-                words = [f"[{o}]" if s == "a" else o for s, o in zip(places, operands, strict=True)]
-                yield f"{opcode} {', '.join(words)};"
-    for opcode, spelt in SPELT.items():
+    for opcode, spelt in FORMS.items():
         own = [f"%{word}_1" if word in TYPES else word for word in spelt.split()]
         for place, word in enumerate(spelt.split()):
             constants = ["1", "1.5"] if place and not opcode.startswith(("vadd4", "vset2")) else []
             for register in [f"%{kind}_0" for kind in TYPES] + constants if word in TYPES else []:
                 words = [*own[:place], register, *own[place + 1 :]]
                 yield f"{opcode} {', '.join(words)};"
-
-
-def _own(opcode: str, count: int) -> list[str]:
-    parts = opcode.split(".")
-    root, kind = parts[0], parts[-1]
-    found = [kind] * count
-    if "wide" in parts:
-        found[0] = f"{kind[0]}{2 * int(kind[1:])}"
-        found[3:] = [found[0]] * (count - 3)
-    if root in ("shl", "shr"):
-        found[2] = "u32"
-    if root in ("popc", "clz", "bfind"):
-        found[0] = "u32"
-    if root in ("bfe", "bfi"):
-        found[-2:] = ["u32", "u32"]
-    if root == "setp":
-        found[0] = "pred"
-    if root == "selp":
-        found[3] = "pred"
-    if root == "cvt":
-        found = [parts[-2], kind]
-    if root in ("ld", "st"):
-        found = ["u64" if (i == 1) == (root == "ld") else kind for i in range(2)]
-    return ["u16" if kind in ("u8", "s8") else kind for kind in found]
 
 
 def module(lines) -> str:
