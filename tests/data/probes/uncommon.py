@@ -1,12 +1,11 @@
 """Video instructions, and products of 4-bit, 1-bit and sparse operands, on a GPU and on the emulator.
 
     python tests/data/probes/uncommon.py run WORDS.npz              # on a GPU of compute capability 9.0
-    python tests/data/probes/uncommon.py compare WORDS.npz OUT.json # anywhere
     python tests/data/probes/uncommon.py record WORDS.npz OUT.json  # anywhere: what tests compare with
 
 Each probe is one instruction, executed by many threads on the words of `Probe.inputs`, which are the same on
-every machine. `compare` counts the words that differ between the GPU and the emulator, with examples. `record` keeps a
-checksum of each probe's inputs and of the GPU's words. `run` needs the driver and `ptxas`, nothing else.
+every machine. `record` keeps a checksum of each probe's inputs and of the GPU's words. `run` needs the driver and `ptxas`,
+nothing else.
 """
 
 import ctypes
@@ -345,33 +344,6 @@ def run(out):
     print(f"{len(kept)} probes, {sum(x.size for x in kept.values())} words")
 
 
-def compare(words, out):
-    """The GPU's words against the emulator's, as JSON: how many differ, and examples."""
-    recorded, report, differing = np.load(words), [], 0
-    for number, probe in enumerate(probes()):
-        gpu, row = recorded[f"p{number:04}"], {"name": probe.name, "words": 0, "differ": 0}
-        try:
-            emulated = on_emulator(probe)
-        except Exception as problem:
-            row["emulator"] = f"{type(problem).__name__}: {problem}".splitlines()[0][:200]
-            report.append(row)
-            print(row["name"], "|", row["emulator"])
-            continue
-        wrong = gpu != emulated
-        row["words"], row["differ"] = int(wrong.size), int(wrong.sum())
-        row["examples"] = [
-            " ".join(f"{w:08x}" for w in (*probe.inputs[t], gpu[t, i], emulated[t, i]))
-            for t, i in np.argwhere(wrong)[:3]
-        ]
-        report.append(row)
-        if row["differ"]:
-            differing += 1
-            print(row["name"], "|", row["differ"], "of", row["words"])
-    Path(out).write_text("[\n" + ",\n".join(json.dumps(row) for row in report) + "\n]\n")
-    total = sum(row["words"] for row in report)
-    print(f"{differing} of {len(report)} probes differ; {total} words compared")
-
-
 def checksum(array):
     return zlib.crc32(np.ascontiguousarray(array).tobytes())
 
@@ -387,7 +359,4 @@ def record(words, out):
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "run":
-        run(sys.argv[2])
-    else:
-        {"compare": compare, "record": record}[sys.argv[1]](sys.argv[2], sys.argv[3])
+    {"run": run, "record": record}[sys.argv[1]](*sys.argv[2:])
