@@ -1,11 +1,12 @@
 """The rooms of this repository and the arrows between them, read from the imports: CONTRIBUTING.md has the map."""
 
-import ast
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from tests.imports import circle, graph, imports, modules
 
 ROOT = Path(__file__).resolve().parent.parent
 # Which rooms a room may import. Emulation is at the bottom, so every room may use it.
@@ -18,52 +19,6 @@ ARROWS = {
 }
 # Of the emulator, drawings know the trace and the rules that count what an access costs, and nothing else.
 COUNTS = re.compile(r"emulator(\.counts\b.*)?")
-
-
-def modules(root: Path) -> dict[str, Path]:
-    """{dotted name: file} of every module in the rooms; a package goes by its folder's name."""
-    found = {}
-    for room in ARROWS:
-        for path in sorted((root / room).rglob("*.py")):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-def imports(tree: ast.AST, module: str, is_package: bool, known) -> set[str]:
-    """Modules that an `import` names, wherever it stands, those that only type checkers read among them.
-
-    `from x import y` is of the module x.y where there is one, else of x.
-    """
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = (node.module or "").split(".") if node.module else []
-            if node.level:
-                above = module.split(".")
-                above = above[: len(above) - node.level + is_package]
-                base = above + base
-            for alias in node.names:
-                whole = ".".join([*base, alias.name])
-                found.add(whole if whole in known else ".".join(base))
-    return found
-
-
-def graph(root: Path) -> dict[str, set[str]]:
-    """{module: modules of the rooms that it imports}."""
-    known = modules(root)
-    return {
-        name: {
-            target
-            for target in imports(
-                ast.parse(path.read_text(encoding="utf-8")), name, path.stem == "__init__", known
-            )
-            if target.split(".")[0] in ARROWS
-        }
-        for name, path in known.items()
-    }
 
 
 def against_the_map(edges: dict[str, set[str]]) -> list[str]:
@@ -80,27 +35,15 @@ def against_the_map(edges: dict[str, set[str]]) -> list[str]:
     return found
 
 
-def circle(edges: dict[str, set[str]]) -> list[str]:
-    """Modules that import one another in a circle, in order; [] when there is none."""
-    state: dict[str, int] = {}
-    path: list[str] = []
-
-    def visit(module: str) -> list[str]:
-        state[module] = 1
-        path.append(module)
-        for target in sorted(edges.get(module, ())):
-            if state.get(target) == 1:
-                return [*path[path.index(target) :], target]
-            if target in edges and target not in state and (found := visit(target)):
-                return found
-        path.pop()
-        state[module] = 2
-        return []
-
-    return next((found for module in edges if module not in state and (found := visit(module))), [])
+def of_rooms(root: Path) -> dict[str, set[str]]:
+    """{module: modules of the rooms that it imports}."""
+    return {
+        name: {target for target in targets if target.split(".")[0] in ARROWS}
+        for name, targets in graph(root, ARROWS).items()
+    }
 
 
-EDGES = graph(ROOT)
+EDGES = of_rooms(ROOT)
 
 
 def test_every_arrow_is_on_the_map():
@@ -129,13 +72,13 @@ def test_no_circle_runs_through_several_rooms():
 def test_chapters_import_what_the_book_may():
     notebooks = sorted((ROOT / "book").rglob("*.ipynb"))
     assert len(notebooks) > 20
-    known = modules(ROOT)
+    known = modules(ROOT, ARROWS)
     for path in notebooks:
         for cell in nbformat.read(path, as_version=4).cells:
             lines = [line for line in cell.source.splitlines() if not line.startswith(("!", "%"))]
             if cell.cell_type != "code" or cell.source.startswith("%%") or "!git" in cell.source:
                 continue
-            for target in imports(ast.parse("\n".join(lines)), "book.page", False, known):
+            for target in imports("\n".join(lines), "book.page", False, known):
                 room = target.split(".")[0]
                 assert room not in ARROWS or room == "book" or room in ARROWS["book"]
                 assert room not in ARROWS or target in known, f"{path.name}: {target}"
@@ -172,7 +115,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
     ],
 )
 def test_an_arrow_against_the_map_is_found(tmp_path, files, words):
-    assert words in " ".join(against_the_map(graph(write(tmp_path, files))))
+    assert words in " ".join(against_the_map(of_rooms(write(tmp_path, files))))
 
 
 def test_what_the_map_allows_is_not_faulted(tmp_path):
@@ -181,7 +124,7 @@ def test_what_the_map_allows_is_not_faulted(tmp_path):
         "kernels/b.py": "from __future__ import annotations\nfrom pathlib import Path",
         "figures/c.py": "from emulator.counts.trace import Access",
     }
-    assert against_the_map(graph(write(tmp_path, files))) == []
+    assert against_the_map(of_rooms(write(tmp_path, files))) == []
 
 
 @pytest.mark.parametrize(
@@ -195,7 +138,7 @@ def test_what_the_map_allows_is_not_faulted(tmp_path):
     ],
 )  # fmt: skip
 def test_a_circle_is_found(tmp_path, files):
-    found = circle(graph(write(tmp_path, files)))
+    found = circle(of_rooms(write(tmp_path, files)))
     assert found[0] == found[-1] and set(found) == {"kernels.a", "kernels.b", "kernels.c"} & {
         name.removesuffix(".py").replace("/", ".") for name in files
     }
