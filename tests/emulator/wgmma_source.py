@@ -152,7 +152,7 @@ def fill(image: np.ndarray, placed: Placed, elements: np.ndarray) -> None:
 # --- Fragments: PTX ISA 9.7.15.5.2, figures of D and A ----------------------------------------------
 
 
-def rows_and_columns(n: int, half: bool) -> tuple[np.ndarray, np.ndarray]:
+def rows_and_columns(n: int) -> tuple[np.ndarray, np.ndarray]:
     """Row and column of each accumulator of each thread, (n // 2, 128)."""
     t = np.arange(128)
     rows, cols = [], []
@@ -164,7 +164,7 @@ def rows_and_columns(n: int, half: bool) -> tuple[np.ndarray, np.ndarray]:
 
 def to_accumulators(d: np.ndarray, half: bool) -> np.ndarray:
     """(64, n) of element bits as threads hold them, (registers, 128)."""
-    rows, cols = rows_and_columns(d.shape[1], half)
+    rows, cols = rows_and_columns(d.shape[1])
     held = d[rows, cols]
     if not half:
         return held
@@ -173,7 +173,7 @@ def to_accumulators(d: np.ndarray, half: bool) -> np.ndarray:
 
 def from_accumulators(words: np.ndarray, n: int, half: bool) -> np.ndarray:
     """The reverse, (64, n)."""
-    rows, cols = rows_and_columns(n, half)
+    rows, cols = rows_and_columns(n)
     if half:
         pair = words.view(np.uint16).reshape(*words.shape, 2)
         words = pair.transpose(0, 2, 1).reshape(n // 2, 128)

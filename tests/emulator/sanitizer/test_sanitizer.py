@@ -347,7 +347,7 @@ def test_patterns_are_remembered_without_changing_the_outcome(by_warp):
     assert (hazard.kind, hazard.offset, hazard.count) == ("write-after-read", 640, 64)
 
 
-def replay(events, threads=64, words=16):
+def replay(events, threads=64):
     """Hazards of random events by the definition, thread by thread, for one block."""
     clocks = [dict.fromkeys(range(threads), -1) for _ in range(threads)]
     accesses, found = [], set()
