@@ -1,7 +1,5 @@
 """`python -m book.exercises grade FOLDER`: a course's submissions, without a GPU. `yield`: what each finder adds."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

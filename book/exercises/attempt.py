@@ -1,7 +1,5 @@
 """One launch of a reader's kernel: what became of it, and what would have become of it had one thing been different."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

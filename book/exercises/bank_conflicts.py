@@ -1,7 +1,5 @@
 """Where lanes of a warp meet in a bank."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .explain import own_line

@@ -4,8 +4,6 @@ The compiler leaves nothing of such an array in the PTX, so an index past its en
 gets arrays of the same sizes whose [] compares the index, and is compiled and launched once more.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Every exercise, in reading order. Each has a folder of its own, in the folder of its part."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 

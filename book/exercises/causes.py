@@ -1,7 +1,5 @@
 """A reader's kernel, and what its addresses say of a mistake, whether a launch stopped or came out wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

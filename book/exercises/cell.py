@@ -1,7 +1,5 @@
 """What a notebook calls: the `%%kernel NAME` magic, `check`, and the session's progress."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -164,7 +162,7 @@ def judge_answer(name: str, answer) -> Verdict:
     exercise = find(name)
     try:
         with time_limit(ANSWER_SECONDS):
-            mistakes = exercise.judge(answer)
+            mistakes = exercise.mistakes(answer)
     except DoesNotEnd:
         mistakes = [f"it does not end: it was stopped after {ANSWER_SECONDS} s of the processor"]
     except Exception as error:

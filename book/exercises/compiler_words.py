@@ -1,7 +1,5 @@
 """What a compiler's message means to somebody who writes kernels: a sentence for the messages that students meet most."""
 
-from __future__ import annotations
-
 import re
 from difflib import get_close_matches
 from textwrap import fill

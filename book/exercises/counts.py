@@ -1,7 +1,5 @@
 """What a launch spent, under the names that goals and requirements use."""
 
-from __future__ import annotations
-
 from emulator.counts.trace import COLUMNS
 
 _READS = ("ld", "wmma.load")

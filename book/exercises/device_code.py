@@ -1,7 +1,5 @@
 """The part of a CUDA file that the compiler for kernels takes: device code, on the lines where it was."""
 
-from __future__ import annotations
-
 import re
 
 from .includes import INCLUDE, for_kernels

@@ -4,8 +4,6 @@ The first of the suspects that reproduces every written element is the culprit. 
 wrong elements is described instead.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .exercise import Case

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -105,7 +105,8 @@ class Rival:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise. `cases(rng)` gives fresh random launches; `judge(answer)` judges an answer that is not a kernel.
+    """One exercise. `cases(rng)` gives fresh random launches, the last of a size drawn anew; `judge(answer)` judges an
+    answer that is not a kernel.
 
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
     right output does not show; `outside` what an access outside an array most likely means here, where no guard
@@ -158,6 +159,8 @@ class Exercise:
             if name in said
         }
         hints = said["Hint"], said["Second hint"]
+        if launches := fields.pop("cases", None):
+            fields["cases"] = lambda rng: last_drawn(launches(rng))
         return cls(
             folder.name, title, int(minutes), task, hints, said["Explanation"], folder=folder, **code, **fields
         )  # fmt: skip
@@ -177,6 +180,15 @@ class Exercise:
         """One right answer, of the same kind."""
         return cuda(self.path, ANSWER) if self.is_kernel else self.answer
 
+    def mistakes(self, answer) -> list[str]:
+        """What is wrong with an answer that is not a kernel, in sentences."""
+        call = f'check("{self.name}", {self.variable})'
+        if f"def {self.variable}(" in self.given and not callable(answer):
+            return [f"The answer is the function itself: {call}, without parentheses"]
+        if f"{self.variable} = {{" in self.given and not isinstance(answer, Mapping):
+            return [f"The answer is the dictionary of counts: {call}"]
+        return self.judge(answer)
+
     @property
     def gap(self) -> str:
         """The lines of the CUDA file that only the solution has; "" where they are not one whole piece."""
@@ -186,6 +198,12 @@ class Exercise:
     def path(self) -> Path:
         """The CUDA file with both versions."""
         return self.folder / "kernel.cu"
+
+
+def last_drawn(cases: tuple[Case, ...]) -> tuple[Case, ...]:
+    """The same cases. Of several, the last is marked: its sizes are drawn anew each time."""
+    *fixed, last = cases
+    return (*fixed, replace(last, drawn=bool(fixed)))
 
 
 def cuda(path: Path, wanted: str) -> str:

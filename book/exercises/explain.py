@@ -1,7 +1,5 @@
 """What the emulator stopped at, and the hazards that it found, in words and in the lines of the reader's kernel."""
 
-from __future__ import annotations
-
 import math
 import re
 from textwrap import shorten

@@ -1,7 +1,5 @@
 """Times a reader's kernel beside a rung of the ladder, by the book's method. Only a GPU can tell."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import kernels

@@ -1,7 +1,5 @@
 """What each finder names, and what it costs, on answers that no table of mistakes holds."""
 
-from __future__ import annotations
-
 import re
 import time
 import tomllib

@@ -1,7 +1,5 @@
 """What a finder found, as a value: of which kind, where, by which evidence, and how sure it is. `words` says it last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

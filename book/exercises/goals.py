@@ -1,7 +1,5 @@
 """An exercise's goals and needs: what was reached, what was missed, and the lines that spend most of it."""
 
-from __future__ import annotations
-
 from emulator.counts.trace import COLUMNS
 
 from .attempt import attempt

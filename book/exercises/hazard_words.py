@@ -1,7 +1,5 @@
 """What each kind of hazard is called in a verdict, and what the later access did to the earlier one."""
 
-from __future__ import annotations
-
 # Kind of hazard: headline, and what the later access (its line first) did to the earlier one.
 HAZARDS = {
     "read-after-write": (

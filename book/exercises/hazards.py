@@ -1,7 +1,5 @@
 """Hazards, barriers that not all threads reach and lanes that are absent, in the kernel's own terms."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -5,8 +5,6 @@ The emulator takes both for accesses that do not race, as PTX's memory model doe
 kernel that uses them is launched once more with plain accesses in their place.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which headers a kernel may include, which are the host's affair, and which are not there at all."""
 
-from __future__ import annotations
-
 import re
 
 from kernels.errors import Diagnostic

@@ -1,7 +1,5 @@
 """Marked places in words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

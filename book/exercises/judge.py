@@ -1,7 +1,5 @@
 """Tries a kernel on the emulator, and on the GPU when there is one, and says what is wrong in the kernel's own terms."""
 
-from __future__ import annotations
-
 import re
 from contextlib import redirect_stdout
 from dataclasses import replace

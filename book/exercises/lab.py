@@ -5,8 +5,6 @@ serves as golden result, `gemm_wmma_smem` (part A) and `gemm_wmma_async` (part B
 three are timed at that size. On the emulator the same kernels run with the same launch configuration at a smaller size.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ goes unnoticed. Here the same source is compiled once more, with copies that are
 neighbouring halves become one copy of 4 bytes, issued by the thread of the first.
 """
 
-from __future__ import annotations
-
 import kernels
 from kernels.build import DEFAULT_ARCH
 

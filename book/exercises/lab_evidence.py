@@ -1,7 +1,5 @@
 """What the lab's report asks, answered by running something: fragments, copies, order of events, times."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds the launches that a kernel is tried on: fresh random asymmetric inputs, poisoned outputs, awkward sizes."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from book.exercises.exercise import Case, Product
@@ -9,11 +7,7 @@ from kernels.shapes import ceil_div
 
 # A quiet NaN that no arithmetic makes: an element that still holds it was never written.
 POISON_BITS = 0x7FC0DEAD
-
-
 POISON_INT = -559038737
-
-
 EPSILON = {np.dtype(np.float32): 2.0**-23, np.dtype(np.float16): 2.0**-10}
 
 
@@ -116,12 +110,6 @@ ROW_SUSPECTS = {
 }
 
 
-def last_drawn(cases) -> tuple[Case, ...]:
-    """The same cases, the last one marked: its sizes are drawn anew each time."""
-    *fixed, last = cases
-    return (*fixed, replace(last, drawn=True))
-
-
 def products(sizes, tile, block, *, drawn=((1, 80), (1, 80), (65, 120)), step=1, **options):
     """`cases` for a GEMM kernel: one launch per size, and one of a size drawn anew each time.
 
@@ -129,9 +117,8 @@ def products(sizes, tile, block, *, drawn=((1, 80), (1, 80), (65, 120)), step=1,
     """
 
     def cases(rng):
-        more = drawn and (tuple(int(step * rng.integers(a, b + 1)) for a, b in drawn),)
-        made = tuple(product(rng, size, tile, block, **options) for size in (*sizes, *(more or ())))
-        return last_drawn(made) if more else made
+        more = [tuple(int(step * rng.integers(a, b + 1)) for a, b in drawn)] if drawn else []
+        return tuple(product(rng, size, tile, block, **options) for size in (*sizes, *more))
 
     return cases
 

@@ -1,7 +1,5 @@
 """What is wrong with a launch, in the kernel's own terms: where it stopped, what it raced on, or what came out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

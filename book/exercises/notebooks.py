@@ -4,8 +4,6 @@ One notebook per part. Each exercise is a task, a `%%kernel` cell with the skele
 the solution with its explanation, the last three folded.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 
@@ -17,39 +15,10 @@ from .catalogue import EXERCISES, PARTS
 from .exercise import FOLDER, Exercise
 from .lab import FILES, SKELETON, SOLUTION
 
-INTRODUCTIONS = {
-    "Memory": "These exercises ask which thread touches which address, and who must wait for whom.",
-    "More work per thread": "These exercises make accesses fewer and wider, and use each value more than once.",
-    "Copies that do not wait": "These exercises are about `cp.async`: what a wait promises, what it does not, and how to "
-    "fetch ahead.",
-    "Tensor cores": "One warp multiplies, first through the WMMA API, then with `mma` and its registers.",
-    "Bank conflicts and swizzles": "Where data lies in shared memory decides whether the lanes of a warp are served together or "
-    "one after another. These exercises move data to better places, by padding and by swizzles.",
-    "Everything at once": "These exercises are about what a kernel needs besides its inner loop: guards at the "
-    "edges and an order of its tiles. The last one is a kernel that you make as fast as you can.",
-    "Sums across threads": "These exercises show how threads and blocks add up values together: shuffles, reductions, atomic "
-    "additions, and how many digits of a sum are kept.",
-    "The capstone": "You build one kernel in five steps, each of them checked: cp.async, a swizzle, ldmatrix, mma, and a "
-    "pipeline along K.",
-    "Hopper": "These exercises are about tensor maps, descriptors, barriers that count bytes, fences, roles, and K split "
-    "between warpgroups. "
-    "The emulator runs all of it. A GPU tries your kernel too if it is of compute capability 9.0.",
-    "Blackwell": "These exercises are about tensor memory, the bits of a descriptor, sums that take turns, pairs of blocks, and "
-    "the order of scales. The emulator runs all of it, and nobody has tried them on a GPU of compute capability 10.0.",
-}
 PROPER = ("Hopper", "Blackwell")  # a name, which keeps its capital
 EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.cells import answers\nfrom book.exercises import check, twins"
-HOW = (
-    "Fill the gap, run the cell, then the check below it. Without changes each check fails, and says why. The question "
-    "between task and kernel needs no kernel."
-)
-# On the first page only.
-KEPT = (
-    "The page [Your progress](progress.ipynb) lists what you have passed. A machine in the cloud, such as Colab's, forgets "
-    "this list when your session ends. To keep it, run `from book.exercises import save_progress, load_progress` and "
-    '`save_progress("progress.json")`, and download that file. Next time, upload it and call `load_progress("progress.json")`.'
-)
+PAGES = FOLDER / "pages"  # what the pages say beside the exercises
 
 
 def file_name(part: str) -> str:
@@ -111,8 +80,10 @@ def notebook(part: str):
     """The notebook of one part, without outputs."""
     made = new_notebook()
     title = part if part in PROPER else part[0].lower() + part[1:]
-    begin = [f"# Exercises: {title}", INTRODUCTIONS[part], HOW]
-    begin += [KEPT] if part == PARTS[0] else []
+    pieces = re.split(r"(?m)^## (.+)\n", (PAGES / "parts.md").read_text(encoding="utf-8"))
+    said = dict(zip(pieces[1::2], map(str.strip, pieces[2::2]), strict=True))
+    begin = [f"# Exercises: {title}", said[part], said["On each page"]]
+    begin += [said["On the first page"]] if part == PARTS[0] else []
     made.cells = [
         new_markdown_cell("\n\n".join(begin)),
         new_code_cell(LOAD),
@@ -124,52 +95,9 @@ def notebook(part: str):
     return made
 
 
-PROGRESS = (
-    "# Exercises: your progress\n\nThis is every exercise, with the minutes that it may take, in the order of the book. "
-    "[The lab](lab3.ipynb) is not in this list. The count below includes it as one more exercise."
-)
-SAVING = """\
-A machine in the cloud forgets what you have passed when it is given back. `save_progress` writes a small file that you can
-download, and `load_progress` adds such a file to what has been passed here:
-
-```python
-from book.exercises import load_progress, save_progress
-
-save_progress("progress.json")
-load_progress("progress.json")
-```\
-"""
-LIST = """\
-from book.exercises import EXERCISES, progress
-
-for exercise in EXERCISES:
-    print(f"{exercise.part:28} {exercise.minutes:3} min  {exercise.title}")\
-"""
-
-
-def progress():
-    """The page that the reader's own work fills in."""
+def page(text: str):
+    """A notebook from Markdown, with code cells between lines of four backquotes."""
     made = new_notebook()
-    passed = new_code_cell("progress()")
-    passed.metadata.tags = [EXCUSED]
-    made.cells = [
-        new_markdown_cell(PROGRESS),
-        new_code_cell(LIST),
-        new_markdown_cell(
-            "Run the cell to see which you have passed on this machine, in whichever notebook."
-        ),
-        passed,
-        new_markdown_cell(SAVING),
-    ]
-    chapters.write_setup_cell(made)
-    return made
-
-
-def lab():
-    """The lab's notebook, from `lab3/notes.md`: Markdown, with code cells between lines of four backquotes."""
-    made = new_notebook()
-    text = (FILES / "notes.md").read_text(encoding="utf-8")
-    text = text.replace("{skeleton}", SKELETON.rstrip()).replace("{solution}", SOLUTION.rstrip())
     for piece in re.split(r"^(````python[^`]*?\n.*?\n````)$", text, flags=re.MULTILINE | re.DOTALL):
         if code := re.fullmatch(r"````python *(\w*)\n(.*)\n````", piece, re.DOTALL):
             cell = new_code_cell(code[2])
@@ -185,7 +113,10 @@ def lab():
 def all_notebooks() -> dict:
     """{file name without ending: notebook without outputs}."""
     parts = {file_name(part): notebook(part) for part in PARTS}
-    return parts | {"lab3": lab(), "progress": progress()}
+    lab = (FILES / "notes.md").read_text(encoding="utf-8")
+    lab = lab.replace("{skeleton}", SKELETON.rstrip()).replace("{solution}", SOLUTION.rstrip())
+    progress = (PAGES / "progress.md").read_text(encoding="utf-8")
+    return parts | {"lab3": page(lab), "progress": page(progress)}
 
 
 def main() -> None:

@@ -1,7 +1,5 @@
 """A student's own accesses beside the goal: sectors of global memory, banks and wavefronts of shared memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compares a kernel's parameters with those that it is launched with: number, type and name, in the source's words."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A row says, in the kernel's own terms, what was done wrong, and computes what th
 `diagnose` compares them with the output that a kernel gave.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .exercise import Case, Product

@@ -5,8 +5,6 @@ of a product by least squares, since all its elements share them, and of other s
 for it (`Case.probe`), which gives them one by one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .exercise import Case

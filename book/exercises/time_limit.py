@@ -3,17 +3,16 @@
 What is limited is the processor's time, not the clock's: a busy machine makes nobody's kernel endless.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
-import signal
 import sys
 import threading
 import time
 
 AGAIN = 0.5  # seconds until a body that has caught the first exception gets another
-LOOK = 0.1  # seconds between two looks at the processor's time, where there is no timer for it
+LOOK = (
+    0.1  # seconds between two looks at the time: no timer is there in every system and every thread
+)
 
 
 class DoesNotEnd(Exception):
@@ -32,45 +31,24 @@ def time_limit(seconds: float):
     if sys.platform == "emscripten":
         yield
         return
-    main = threading.current_thread() is threading.main_thread()
-    with _by_timer(seconds) if main and hasattr(signal, "setitimer") else _by_watching(seconds):
-        yield
-
-
-@contextlib.contextmanager
-def _by_timer(seconds: float):
-    def stop(signum, frame):
-        raise DoesNotEnd(seconds, _ptx_line(frame))
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-@contextlib.contextmanager
-def _by_watching(seconds: float):
-    """The same on Windows, and in other threads than the main one: a thread looks, and raises it in the body's."""
     runner, done, found = threading.get_ident(), threading.Event(), []
     began = time.process_time()
 
     def watch():
-        while not done.wait(LOOK):
+        wait = LOOK
+        while not done.wait(wait):
             if time.process_time() - began > seconds:
                 found.append(_ptx_line(sys._current_frames().get(runner)))
                 raised = ctypes.py_object(DoesNotEnd)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(runner), raised)
-                return
+                wait = AGAIN
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
     except DoesNotEnd as error:
-        error.__init__(seconds, found[0] if found else None)
+        error.__init__(seconds, found[0])
         raise
     finally:
         done.set()

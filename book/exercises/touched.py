@@ -4,8 +4,6 @@ A wrong index, stride or step shows in the elements that a block reads and store
 solution touches in the same launch.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from dataclasses import replace

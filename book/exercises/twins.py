@@ -4,8 +4,6 @@ The questions stand in `book/answers/exercises.toml`; `counted(name)` finds each
 exercise, which launches the exercise's own kernel or says in a word (`no_kernel`) by what else it counts.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

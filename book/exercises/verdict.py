@@ -1,7 +1,5 @@
 """What the checker found, as it is printed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from textwrap import wrap
 

@@ -1,7 +1,5 @@
 """Puts findings into words: one table, and the only place where their sentences are made."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .finding import Finding

@@ -1,7 +1,5 @@
 """What is wrong with a launch that came to its end with a wrong output: the first finder that knows something is believed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

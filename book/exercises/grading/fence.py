@@ -1,7 +1,5 @@
 """What a kernel that is graded may not say to the preprocessor: files of the grader's machine, and the names of answers."""
 
-from __future__ import annotations
-
 import re
 
 from ..includes import for_kernels

@@ -1,7 +1,5 @@
 """Judges what students handed in: the same verdict each time, in parallel, and nothing that an answer says of itself."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
@@ -189,7 +187,7 @@ def _of_python(one: Submission, names: list[str], seconds: float) -> dict[str, G
                 continue
             began = time.process_time()
             try:
-                mistakes = find(name).judge(answers[name])
+                mistakes = find(name).mistakes(answers[name])
                 headline = "not yet" if mistakes else "right"
             except Stopped as error:
                 mistakes, headline = [str(error)], "stopped"

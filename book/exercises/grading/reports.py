@@ -1,7 +1,5 @@
 """The grades as other programs read them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

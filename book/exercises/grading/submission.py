@@ -1,7 +1,5 @@
 """What a student handed in: the kernels and the cells of Python in a folder's notebooks and files, as text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -17,10 +17,6 @@ FIELDS = {
 
 def described(idesc) -> list[str]:
     """Compare `idesc(m, n, bf16, b_n_major)` with the descriptor of such a product, field by field."""
-    if not callable(idesc):
-        return [
-            'The answer is the function itself: check("instruction_bits", idesc), without parentheses'
-        ]
     rng = np.random.default_rng()
     drawn = (
         int(rng.choice((64, 128))),

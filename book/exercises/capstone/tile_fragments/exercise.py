@@ -4,7 +4,6 @@ import numpy as np
 
 from book.exercises.capstone.launches import tiles
 from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.launches import last_drawn
 from book.exercises.mma_fragment import a_element
 
 
@@ -87,7 +86,7 @@ def twin(run) -> int:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(tiles((2, 32, 4), fragments, np.int32)(rng)),
+    cases=tiles((2, 32, 4), fragments, np.int32),
     needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
     goals=(Goal("shared_wavefronts", 16, "K=32"),),
     suspects=FRAGMENT_SUSPECTS,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Goal
-from book.exercises.launches import last_drawn, poisoned
+from book.exercises.launches import poisoned
 from kernels.shapes import ceil_div
 
 
@@ -50,7 +50,7 @@ def end_of_layer(end):
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(layers(rng)),
+    cases=layers,
     goals=(Goal("global_requests", 672, "M=32, N=64, K=8"),),
     suspects={
         "The bias and gelu are missing: this is A @ B": end_of_layer(lambda c, bias: c),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise
-from book.exercises.launches import last_drawn, poisoned
+from book.exercises.launches import poisoned
 
 
 def orders(rng):
@@ -68,7 +68,7 @@ def first_tile_astray(case, out) -> str | None:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(orders(rng)),
+    cases=orders,
     suspects={
         "This is row-major order: no bands": rows_of_order,
         "This is column-major order over the whole of C: no bands": columns_of_order,

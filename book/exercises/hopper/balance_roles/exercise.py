@@ -16,10 +16,6 @@ def best_share(launched: int, consumers: int, producer: int) -> tuple[int, int]:
 
 def shared_registers(share) -> list[str]:
     """Compare `share(launched, consumers, producer)` with the best that setmaxnreg allows; say which rule is broken."""
-    if not callable(share):
-        return [
-            'The answer is the function itself: check("balance_roles", share), without parentheses'
-        ]
     rng = np.random.default_rng()
     asked = [(168, 2, 40), (168, 2, 24), (160, 2, 40), (128, 3, 30), (128, 1, 13)]
     asked += [

@@ -14,10 +14,6 @@ def _kind(dtype) -> str:
 
 def encoded_map(describe) -> list[str]:
     """Compare `describe(matrix, rows, row_bytes)` with the tensor maps that it should give, field by field."""
-    if not callable(describe):
-        return [
-            'The answer is the function itself: check("encode_map", describe), without parentheses'
-        ]
     asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
         (np.float16, (100, 320), 320, 64, 128),
         (np.float32, (70, 240), 176, 32, 128),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise
-from book.exercises.launches import FLOAT_EPSILON, last_drawn
+from book.exercises.launches import FLOAT_EPSILON
 from book.exercises.words import where
 from kernels.shapes import ceil_div
 
@@ -72,7 +72,7 @@ def kept(case: Case, output) -> str | None:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(axpy(rng)),
+    cases=axpy,
     suspects=AXPY_SUSPECTS,
     decode=kept,
     twin=lambda run: (

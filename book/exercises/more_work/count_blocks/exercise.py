@@ -1,6 +1,5 @@
 """Registers, shared memory and occupancy."""
 
-from collections.abc import Mapping
 from numbers import Real
 
 from book.exercises.answers import whole
@@ -19,10 +18,8 @@ RESIDENT = {  # threads per block, registers per thread, KiB of shared memory pe
 }
 
 
-def resident_blocks(answer: Mapping[str, int]) -> list[str]:
+def resident_blocks(answer: dict[str, int]) -> list[str]:
     """Compare blocks per multiprocessor of an A100, counted by hand, with kernels.occupancy; say which limit was missed."""
-    if not isinstance(answer, Mapping):
-        return ['The answer is the dictionary of counts: check("count_blocks", blocks)']
     mistakes = [f"{row}: there is no such row" for row in answer if row not in RESIDENT]
     for row, (threads, registers, kib) in RESIDENT.items():
         given = answer.get(row)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Goal, Need
-from book.exercises.launches import last_drawn
 from book.exercises.sums.launches import piece_suspects, pieces
 
 
@@ -63,7 +62,7 @@ def _turns(trace) -> list[dict[int, set[int]]]:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(pieces(256, 256)(rng)),
+    cases=pieces(256, 256),
     needs=(
         Need(
             "bytes read from shared memory",

@@ -3,7 +3,6 @@
 import numpy as np
 
 from book.exercises.exercise import GIVEN, Case, Exercise
-from book.exercises.launches import last_drawn
 from kernels.shapes import ceil_div
 
 
@@ -47,7 +46,7 @@ def left_in_place(case, out) -> str | None:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(reversals(rng)),
+    cases=reversals,
     decode=left_in_place,
     twin=lambda run: (
         run.lane("ld.global", 100 % 32, warp=100 // 32, buffer="argument 0", version=GIVEN, case=1)

@@ -8,7 +8,6 @@ import numpy as np
 
 from book.exercises.attempt import attempt
 from book.exercises.exercise import Case, Exercise, Goal, Need
-from book.exercises.launches import last_drawn
 from book.exercises.sums.launches import piece_suspects, pieces
 
 _SHUFFLE = re.compile(r"shfl\.sync\.(\w+)\.b32\s+[^,]+,\s*[^,]+,\s*([^,]+),\s*([^,]+),")
@@ -79,7 +78,7 @@ def shuffles_are_used(built, trace) -> list[str]:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(pieces(32, 128)(rng)),
+    cases=pieces(32, 128),
     needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
     goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
     suspects=piece_suspects(32),

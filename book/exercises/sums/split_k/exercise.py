@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Goal, Need
-from book.exercises.launches import last_drawn, product
+from book.exercises.launches import product
 
 
 def slices_of_k(rng) -> tuple[Case, ...]:
@@ -62,7 +62,7 @@ SLICE_SUSPECTS = {
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=lambda rng: last_drawn(slices_of_k(rng)),
+    cases=slices_of_k,
     needs=(
         Need(
             "atomic operations of a warp",
