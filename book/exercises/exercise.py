@@ -43,8 +43,7 @@ class Case:
     The output's initial contents are the case's affair: poisoned where the kernel must write, old values where it must
     read. `tolerance` is relative to `scale`, element by element; 0 means equal. `special` says what this case
     has that a simpler one has not, as a clause. `shared_bytes`: dynamic shared memory. `drawn`: its sizes are new
-    each time, so it explains only what no other case shows. `probe` makes a launch of the same kernel that counts: each
-    element of its output is how often one term of a sum is added, where that cannot be told from this launch's output.
+    each time, so it explains only what no other case shows.
     """
 
     label: str
@@ -59,7 +58,6 @@ class Case:
     special: str = ""
     shared_bytes: int = 0
     drawn: bool = False
-    probe: Callable[[], Case] | None = None
 
 
 @dataclass(frozen=True)

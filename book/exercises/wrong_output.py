@@ -11,7 +11,6 @@ from .diagnose import findings, named, wrong
 from .explain import own_line
 from .finding import HINT, Finding, explained, kinds, told
 from .launches import unwritten
-from .term_weights import of_probe
 from .touched import untouched
 from .words import MOVED
 
@@ -90,11 +89,6 @@ def _addresses(e: Wrong):
     return causes and [*e.said, *causes, *told("new-here", new_here(e.tries), HINT)]
 
 
-def _terms_of_a_probe(e: Wrong):
-    counted = _counted(e.kernel, [e.case, *e.later])
-    return counted and [*e.said, *told("terms", counted)]
-
-
 def _astray(e: Wrong):
     """Which elements of global memory a block touches and must not, or must and does not."""
     causes = told("astray", gone_astray(e.kernel, [e.case]))
@@ -130,7 +124,6 @@ FINDERS = (
     _at_a_larger_size,
     _addresses,
     _astray,
-    _terms_of_a_probe,
     _no_cause,
 )
 
@@ -181,11 +174,3 @@ def _in_shared(kernel: Kernel, one: Attempt) -> list[str]:
     return [
         f"Look at the indices where shared memory is written and read ({listed}), and at what is done with the values."
     ]
-
-
-def _counted(kernel: Kernel, cases) -> str | None:
-    """How often the terms of a sum are added, from the first case that can be asked."""
-    case = next((case for case in cases if case.probe is not None), None)
-    if case is None:
-        return None
-    return of_probe(lambda probe: attempt(kernel.built, kernel.name, probe), case)

@@ -24,21 +24,11 @@ def pieces(size: int, block: int, counts=(512, 1000, 31, 257)):
                     (ceil_div(n, block),), (block,), tolerance=(size + 4) * FLOAT_EPSILON,
                     scale=np.add.reduceat(np.abs(wide), starts),
                     special=f"n={n} is no multiple of {size}" if n % size else "",
-                    probe=lambda: _one_value_a_piece(size, block),
                 )
             )  # fmt: skip
         return tuple(made)
 
     return cases
-
-
-def _one_value_a_piece(size: int, block: int) -> Case:
-    """Piece i holds a 1 at place i and zeros elsewhere: its sum is how often place i is counted."""
-    x = np.eye(size, dtype=np.float32).reshape(-1)
-    return Case(
-        "one value a piece", (x, poisoned((size,)), np.int32(x.size)), 1, np.ones(size),
-        (ceil_div(x.size, block),), (block,),
-    )  # fmt: skip
 
 
 def _of_pieces(size: int, pick):
@@ -75,6 +65,9 @@ def piece_suspects(size: int) -> dict:
             2 ** (len(steps) - int(i).bit_count()) for i in t
         ],
         "Everything is added twice": lambda t: 2 + 0 * t,
+        "Each step subtracts the other value, and must add it": lambda t: [
+            (-1) ** int(i).bit_count() for i in t
+        ],
         "Each step adds the neighbour again: the distance stays 1": lambda t: [
             comb(len(steps), int(i)) for i in t
         ],

@@ -18,7 +18,6 @@ from book.exercises.hopper.balance_roles.exercise import best_share
 from book.exercises.launches import POISON_BITS, poisoned, product, unwritten
 from book.exercises.mma_fragment import a_element
 from book.exercises.signature import differences
-from book.exercises.term_weights import in_words
 from book.exercises.time_limit import DoesNotEnd, time_limit
 from book.exercises.touched import spans
 from book.exercises.words import where, words
@@ -214,16 +213,6 @@ def test_volatile_alone_is_no_mistake():
         ],
     )
     assert judge(exercise, source)
-
-
-def test_weights_in_words():
-    assert in_words(np.ones(32), "k") is None
-    assert in_words(2 * np.ones(32), "k") is None
-    assert (
-        in_words(np.isin(np.arange(32), [0, 4]), "k") == "Of 32 terms only k = 0 and 4 are added."
-    )
-    assert in_words(np.arange(32) % 16 > 0, "k") == "Terms k with k % 16 = 0 are never added."
-    assert in_words(np.where(np.arange(32) == 3, 2, 1), "k") == "Term 3 is added 2 times."
 
 
 COPIED_AHEAD_IN_A_BRANCH = """\
