@@ -6,7 +6,6 @@ three are timed at that size. On the emulator the same kernels run with the same
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,20 +18,20 @@ from kernels.gpus import choose
 from kernels.launch import prepare_on_gpu
 
 from . import lab_contract
-from .attempt import attempt, in_ample_memory, try_launch
+from .attempt import Attempt, attempt, in_ample_memory
 from .copies_in_flight import ahead
 from .counts import count
 from .device_code import device_code
 from .diagnose import findings
 from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, cuda
 from .explain import STOPPED, explain_error, explain_refusal, parameter_name
-from .finding import Finding, explained
+from .finding import Finding
 from .hazards import explain_hazards, explain_uneven
 from .launches import ceil_div, poisoned, unwritten
 from .signature import differences
 from .touched import astray
 from .verdict import RIGHT, WRONG, folded
-from .words import MOVED, words
+from .words import words
 
 FILES = FOLDER / "lab3"
 SKELETON, SOLUTION = (cuda(FILES / "lab3.cu", which) for which in (GIVEN, ANSWER))
@@ -41,15 +40,6 @@ TOLERANCE = 1e-2
 SAMPLES = 20  # timed launches, of which the median counts
 FRAGMENT = 16
 HALF_BYTES = 2
-# Hazards behind which a wrong index may stand.
-OF_INDICES = (
-    "global-race",
-    "write-after-write",
-    "read-after-write",
-    "write-after-read",
-    "uninitialised-read",
-    "unfinished-copy",
-)
 OTHER_SIZES = 96, 80, 192  # M, K, N: all different, and whole tiles of both kernels
 FRAGMENT_BYTES = FRAGMENT * FRAGMENT * HALF_BYTES  # of one operand
 COPIED = "bytes copied by cp.async"
@@ -225,8 +215,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
             if done.trace is not None:
                 b, entry, text = sources[-1]
                 said = _undefined(done.trace, text, b.name, kernel) or said
-                if said and _is_vague(found, done.trace):
-                    said += _technique(kernel, done.trace, size)
+                said += _technique(kernel, done.trace, size) if said else []
                 if not said:
                     said, warnings = _beyond_the_output(kernel, b, entry, text, done.trace, size)
             done = replace(done, advice=tuple(said), warnings=tuple(warnings))
@@ -248,44 +237,26 @@ def _undefined(trace, text: str, name: str, kernel: LabKernel) -> list[str]:
     ]
 
 
-def _is_vague(found: Sequence[Finding], trace) -> bool:
-    """Whether it is said what is wrong, and not in which line."""
-    return (
-        bool(trace.hazards and trace.hazards[0].kind in OF_INDICES)
-        or not explained(found)
-        or found[-1].kind in MOVED
-    )
-
-
 def _beyond_the_output(
     kernel: LabKernel, built, entry, text, trace, size: int
 ) -> tuple[list[str], list[str]]:
     """Advice and warnings for a kernel whose output is right at the lab's sizes: all equal, whatever it did to get there."""
-    said, warnings = _other_sizes(kernel, built, entry, text), []
-    if not said:
-        said = _technique(kernel, trace, size)
-    if not said and kernel.copies:
-        if not count(trace, COPIED):
-            if not lab_contract.uses_it(text):
-                said = [
-                    "Part B copies tiles with cuda::memcpy_async: no asynchronous copy is in this kernel."
-                ]
-            elif strict := lab_contract.build(device_code(text), built.name):
-                trace = _launch(
-                    kernel,
-                    strict,
-                    find_entry(strict, kernel.name),
-                    text,
-                    *lab_inputs(64),
-                    "emulator",
-                ).trace
-                warnings = [NARROW]
-                if trace is not None:
-                    said = _undefined(trace, text, built.name, kernel)
-        if not said and trace is not None and not ahead(trace):
-            said = [
-                "Part B fetches a tile while another is multiplied: here no copy is on its way when the fragments are loaded."
-            ]
+    said = _other_sizes(kernel, built, entry, text) or _technique(kernel, trace, size)
+    if said or not kernel.copies:
+        return said, []
+    warnings = []
+    if not count(trace, COPIED):
+        if not lab_contract.uses_it(text):
+            none = "no asynchronous copy is in this kernel."
+            return [f"Part B copies tiles with cuda::memcpy_async: {none}"], []
+        if strict := lab_contract.build(device_code(text), built.name):
+            warnings, case = [NARROW], _case(*lab_inputs(64), kernel)
+            trace = attempt(strict, find_entry(strict, kernel.name), case).trace
+            said = _undefined(trace, text, built.name, kernel) if trace is not None else []
+    if not said and trace is not None and not ahead(trace):
+        said = [
+            "Part B fetches a tile while another is multiplied: here no copy is on its way when the fragments are loaded."
+        ]
     return said, warnings
 
 
@@ -293,20 +264,27 @@ def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
     """What is wrong where M, K and N differ, though all is well where they are equal."""
     M, K, N = OTHER_SIZES
     rng = np.random.default_rng()
-    case = _case(
-        *(rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N))), kernel
-    )
-    done = attempt(built, entry, case)
-    where = f"right where M, K and N are equal, but not at {case.label}"
-    if isinstance(done.error, STOPPED):
-        said = [where, *explain_error(done.error, text, built.name, kernel.name)]
-        return said + _behind_the_error(kernel, built, entry, text, case)
+    A, B = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
+    done = attempt(built, entry, _case(A, B, kernel))
+    where = f"right where M, K and N are equal, but not at {done.case.label}"
     if done.error is not None:
-        return [where, str(done.error)]
+        return [where, *_stopped(kernel, built, entry, text, done)]
     if done.right:
         return _undefined(done.trace, text, built.name, kernel)
-    causes = _astray(kernel, built, entry, text, case)
-    return [where, *(causes or map(words, findings(case, done.output, SUSPECTS)))]
+    causes = _astray(kernel, built, entry, text, done.case)
+    return [where, *(causes or map(words, findings(done.case, done.output, SUSPECTS)))]
+
+
+def _stopped(kernel: LabKernel, built, entry, text, done: Attempt) -> tuple[str, ...]:
+    """Why there is no output."""
+    if isinstance(done.error, errors.Unsupported):
+        return (str(done.error),)
+    if not isinstance(done.error, STOPPED):
+        return explain_refusal(done.error, kernel.threads[0])
+    said = explain_error(done.error, text, built.name, kernel.name)
+    if isinstance(done.error, errors.OutOfBounds):
+        said += tuple(_behind_the_error(kernel, built, entry, text, done.case))
+    return said
 
 
 def _astray(kernel: LabKernel, built, entry, text, case: Case) -> list[str]:
@@ -369,24 +347,14 @@ def find_entry(built: kernels.Build, name: str) -> str | None:
 
 
 def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
-    M, K = A.shape
-    N = B.shape[1]
-    sizes = (np.int32(M), np.int32(K), np.int32(N))
-    geometry = (kernel.grid(M, N), kernel.threads)
     if machine == "emulator":
-        C = poisoned((M, N))
-        try:
-            trace = try_launch(built, entry, *geometry, (A, B, C, *sizes), kernel.shared_bytes)
-        except STOPPED as error:
-            said = explain_error(error, text, built.name, kernel.name)
-            if isinstance(error, errors.OutOfBounds) and M == N == K:
-                said += tuple(_behind_the_error(kernel, built, entry, text, _case(A, B, kernel)))
-            return LabRun(kernel, stopped=said)
-        except (ValueError, TypeError) as error:
-            return LabRun(kernel, stopped=explain_refusal(error, kernel.threads[0]))
-        except errors.Unsupported as error:
-            return LabRun(kernel, stopped=(str(error),))
-        return LabRun(kernel, C, trace=trace)
+        done = attempt(built, entry, _case(A, B, kernel))
+        if done.error is not None:
+            return LabRun(kernel, stopped=_stopped(kernel, built, entry, text, done))
+        return LabRun(kernel, done.output, trace=done.trace)
+    (M, K), N = A.shape, B.shape[1]
+    sizes = (np.int32(M), np.int32(K), np.int32(N))
+    geometry = kernel.grid(M, N), kernel.threads
     import cupy
 
     a, b, c = cupy.asarray(A), cupy.asarray(B), cupy.asarray(poisoned((M, N)))

@@ -8,7 +8,7 @@ from kernels.shapes import ceil_div
 # A quiet NaN that no arithmetic makes: an element that still holds it was never written.
 POISON_BITS = 0x7FC0DEAD
 POISON_INT = -559038737
-EPSILON = {np.dtype(np.float32): 2.0**-23, np.dtype(np.float16): 2.0**-10}
+EPSILON = 2.0**-23  # of a float
 
 
 def poisoned(shape, dtype=np.float32) -> np.ndarray:
@@ -62,7 +62,7 @@ def product(
         expected=wide.C,
         grid=(ceil_div(N, tile[1]), ceil_div(M, tile[0])),
         block=block,
-        tolerance=(K + 4) * EPSILON[np.dtype(np.float32)],
+        tolerance=(K + 4) * EPSILON,
         scale=magnitude,
         product=wide,
         special=_special(size, tile),
@@ -79,7 +79,13 @@ def _special(size, tile) -> str:
     return " and ".join(rest)
 
 
-FLOAT_EPSILON = 2.0**-23
+def row_sums(x, sizes, rows: int, threads: tuple[int, ...], special: str = "") -> Case:
+    """y = the sum of each row of x (M, K), `rows` of them for a block. sizes: what the kernel takes of M and K."""
+    (M, K), wide = x.shape, x.astype(float)
+    return Case(
+        f"M={M}, K={K}", (x, poisoned((M,)), *map(np.int32, sizes)), 1, wide.sum(1), (ceil_div(M, rows),), threads,
+        tolerance=(K + 4) * EPSILON, scale=np.abs(wide).sum(1), special=special,
+    )  # fmt: skip
 
 
 def _one_row(change):

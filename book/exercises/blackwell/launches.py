@@ -2,14 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from book.exercises.exercise import Case
-from book.exercises.launches import product
-from emulator import TensorMap
+from book.exercises.hopper.launches import mapped_product
 
 ARCH = "100a"
-SPAN, STEP = 128, 64  # bytes of the swizzle, and the halves in them
 
 
 def tile_products(sizes, tile: tuple[int, int], threads: int, grid):
@@ -22,23 +18,7 @@ def tile_products(sizes, tile: tuple[int, int], threads: int, grid):
         drawn = (
             int(rng.integers(1, 280)), 8 * int(rng.integers(1, 24)), 8 * int(rng.integers(1, 20)),
         )  # fmt: skip
-        made = []
-        for M, N, K in (*sizes, drawn):
-            case = product(rng, (M, N, K), tile, (threads,), dtype=np.float16)
-            A, B, C = case.args[:3]
-            maps = (
-                TensorMap(A, (128, STEP), swizzle=SPAN),
-                TensorMap(B, (STEP, STEP), swizzle=SPAN),
-            )
-            columns, rows = case.grid
-            made.append(
-                replace(
-                    case,
-                    label=f"M={M}, N={N}, K={K}",
-                    args=(*maps, C, *(np.int32(n) for n in (M, N, K))),
-                    grid=grid(rows, columns),
-                )
-            )
-        return tuple(made)
+        made = [mapped_product(rng, size, tile, threads, 128, 3) for size in (*sizes, drawn)]
+        return tuple(replace(case, grid=grid(*reversed(case.grid))) for case in made)
 
     return cases

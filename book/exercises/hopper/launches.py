@@ -1,4 +1,4 @@
-"""The launches that several exercises of this part share."""
+"""The launches that several exercises of this part share, and those of Blackwell."""
 
 from dataclasses import replace
 
@@ -9,20 +9,25 @@ from book.exercises.launches import product
 from emulator import TensorMap
 
 ARCH = "90a"
-
-
-SPAN = 128  # bytes of the swizzle
-
-
-STEP = 64  # halves in it
+SPAN, STEP = 128, 64  # bytes of the swizzle, and the halves in them
 
 
 def mapped(array, box) -> TensorMap:
     return TensorMap(array, box, swizzle=SPAN)
 
 
+def mapped_product(rng, size, tile, threads: int, rows: int, numbers: int, scalars=None) -> Case:
+    """`(A, B, C, M, N, K)`, of the sizes so many, with tensor maps of A (M, K), in boxes of so many rows, and of B (K, N)."""
+    case = product(rng, size, tile, (threads,), dtype=np.float16, scalars=scalars)
+    A, B, C = case.args[:3]
+    maps = mapped(A, (rows, STEP)), mapped(B, (STEP, STEP))
+    sizes = [np.int32(n) for n in size[:numbers]]
+    label = "M={}, N={}, K={}".format(*size)
+    return replace(case, label=label, args=(*maps, C, *sizes))
+
+
 def tile_products(sizes, tile, block, *, alpha=1.0, beta=0.0, with_k=False):
-    """Launches `(A, B, C, M, N[, K])` with tensor maps of A (M, K) and B (K, N); C = alpha * A @ B + beta * C.
+    """Launches `(A, B, C, M, N[, K])` of `mapped_product`, C = alpha * A @ B + beta * C.
 
     sizes: (M, N, K); a last size is drawn. K and N are multiples of 8, because the rows begin at multiples of 16 bytes.
     """
@@ -32,25 +37,14 @@ def tile_products(sizes, tile, block, *, alpha=1.0, beta=0.0, with_k=False):
         drawn = (
             int(rng.integers(1, 130)), 8 * int(rng.integers(1, 20)), 8 * int(rng.integers(1, 8 * longest)),
         )  # fmt: skip
+        scalars = (alpha, beta) if beta else None
         made = []
         for size in (*sizes, drawn):
-            case = product(
-                rng, size, tile, (block,), dtype=np.float16, scalars=(alpha, beta) if beta else None
-            )
-            A, B, C = case.args[:3]
-            maps = mapped(A, (64, STEP)), mapped(B, (STEP, STEP))
-            numbers = [np.int32(n) for n in (size if with_k else size[:2])]
+            case = mapped_product(rng, size, tile, block, 64, 2 + with_k, scalars)
             special = case.special
             if size[2] % STEP:
                 special += " and " * bool(special) + f"K={size[2]} is no multiple of {STEP}"
-            made.append(
-                replace(
-                    case,
-                    label=f"M={size[0]}, N={size[1]}, K={size[2]}",
-                    args=(*maps, C, *numbers),
-                    special=special,
-                )
-            )
+            made.append(replace(case, special=special))
         return tuple(made)
 
     return cases

@@ -5,7 +5,7 @@ from math import comb
 import numpy as np
 
 from book.exercises.exercise import Case
-from book.exercises.launches import FLOAT_EPSILON, poisoned
+from book.exercises.launches import EPSILON, poisoned
 from kernels.shapes import ceil_div
 
 
@@ -21,7 +21,7 @@ def pieces(size: int, block: int, counts=(512, 1000, 31, 257)):
             made.append(
                 Case(
                     f"n={n}", (x, poisoned((len(starts),)), np.int32(n)), 1, np.add.reduceat(wide, starts),
-                    (ceil_div(n, block),), (block,), tolerance=(size + 4) * FLOAT_EPSILON,
+                    (ceil_div(n, block),), (block,), tolerance=(size + 4) * EPSILON,
                     scale=np.add.reduceat(np.abs(wide), starts),
                     special=f"n={n} is no multiple of {size}" if n % size else "",
                 )

@@ -3,12 +3,11 @@
 from book.exercises.blackwell.launches import ARCH, tile_products
 from book.exercises.exercise import Exercise, Need
 
-CASES = tile_products(
-    ((128, 64, 64), (100, 72, 136)), (128, 64), 128, lambda rows, columns: (columns, rows)
-)
 EXERCISE = Exercise.read(
     __file__,
-    cases=CASES,
+    cases=tile_products(
+        ((128, 64, 64), (100, 72, 136)), (128, 64), 128, lambda rows, columns: (columns, rows)
+    ),
     needs=(Need("products started by tcgen05.mma", 4, "M=128, N=64, K=64", "tcgen05 multiplies"),),
     arch=ARCH,
     twin=lambda run: run().trace.rows("tcgen05.alloc")[0].warps,

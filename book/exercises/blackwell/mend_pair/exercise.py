@@ -13,12 +13,14 @@ def same_half(case):
     return case.product.A @ B[:, columns // 128 * 128 + columns % 64]
 
 
-CASES = tile_products(
-    ((256, 128, 64), (200, 136, 136)), (256, 128), 128, lambda rows, columns: (2 * columns, rows)
-)
 EXERCISE = Exercise.read(
     __file__,
-    cases=CASES,
+    cases=tile_products(
+        ((256, 128, 64), (200, 136, 136)),
+        (256, 128),
+        128,
+        lambda rows, columns: (2 * columns, rows),
+    ),
     needs=(Need("products started by tcgen05.mma", 4, "M=256, N=128, K=64", "tcgen05 multiplies"),),
     suspects={
         "Both blocks bring the same half of B: the second one's is 64 columns further": same_half

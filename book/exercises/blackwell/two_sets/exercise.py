@@ -17,12 +17,14 @@ def last_of_its_set(case):
     return np.concatenate(last, axis=1)[:, : right.shape[1]]
 
 
-CASES = tile_products(
-    ((128, 64, 64), (128, 320, 64), (100, 136, 136)), (128, 64), 129, lambda rows, columns: (rows,)
-)
 EXERCISE = Exercise.read(
     __file__,
-    cases=CASES,
+    cases=tile_products(
+        ((128, 64, 64), (128, 320, 64), (100, 136, 136)),
+        (128, 64),
+        129,
+        lambda rows, columns: (rows,),
+    ),
     needs=(
         Need("products started by tcgen05.mma", 20, "M=128, N=320, K=64", "tcgen05 multiplies"),
     ),

@@ -1,13 +1,13 @@
 """Write a pipeline of N stages."""
 
-from book.exercises.copies.launches import row_sums
+from book.exercises.copies.launches import sums_of_rows
 from book.exercises.copies_in_flight import fetches_ahead
 from book.exercises.exercise import Exercise, Goal, Need
 from book.exercises.launches import ROW_SUSPECTS
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=row_sums,
+    cases=sums_of_rows,
     needs=(
         Need("bytes copied by cp.async", 131_072, "M=64, K=512", "each tile arrives by cp.async"),
         Need(

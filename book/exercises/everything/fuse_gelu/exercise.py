@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Goal
-from book.exercises.launches import poisoned
+from book.exercises.launches import EPSILON, poisoned
 from kernels.shapes import ceil_div
 
 
@@ -25,7 +25,7 @@ def layers(rng):
         cases.append(
             Case(
                 f"M={M}, N={N}, K={K}", args, 3, gelu(A.astype(float) @ B + bias),
-                (ceil_div(N, 32), ceil_div(M, 32)), (256,), tolerance=(K + 8) * 2.0**-23, scale=scale,
+                (ceil_div(N, 32), ceil_div(M, 32)), (256,), tolerance=(K + 8) * EPSILON, scale=scale,
                 special="" if M % 32 == N % 32 == 0 else "the tiles at the edges are not whole",
             )
         )  # fmt: skip

@@ -1,35 +1,27 @@
 """Mend a wrong parity."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Goal, Need
 from book.exercises.hopper.launches import ARCH
-from book.exercises.launches import EPSILON, poisoned
+from book.exercises.launches import row_sums
 from emulator import TensorMap
 from kernels.shapes import ceil_div
 
 
-def row_sums(rng) -> tuple[Case, ...]:
+def sums_of_rows(rng) -> tuple[Case, ...]:
     """Sums of the rows of X (M, K), 64 rows per block, by a tensor map of tiles of 64 x 32 floats."""
+    drawn = int(rng.integers(1, 150)), 4 * int(rng.integers(1, 60))
     cases = []
-    for M, K in (
-        (64, 32),
-        (64, 64),
-        (128, 256),
-        (70, 180),
-        (int(rng.integers(1, 150)), 4 * int(rng.integers(1, 60))),
-    ):
+    for M, K in ((64, 32), (64, 64), (128, 256), (70, 180), drawn):
         x = rng.standard_normal((M, K)).astype(np.float32)
-        wide = x.astype(float)
         special = "the stages are used again" if K > 64 else ""
         if M % 64 or K % 32:
             special += " and " * bool(special) + "the last tile hangs over the edge of X"
-        cases.append(
-            Case(
-                f"M={M}, K={K}", (TensorMap(x, (64, 32)), poisoned((M,)), np.int32(M), np.int32(K)), 1, wide.sum(1),
-                (ceil_div(M, 64),), (96,), tolerance=(K + 4) * EPSILON[x.dtype], scale=np.abs(wide).sum(1), special=special,
-            )
-        )  # fmt: skip
+        case = row_sums(x, (M, K), 64, (96,), special)
+        cases.append(replace(case, args=(TensorMap(x, (64, 32)), *case.args[1:])))
     return tuple(cases)
 
 
@@ -49,7 +41,7 @@ def _turned_tiles(case) -> np.ndarray:
 
 EXERCISE = Exercise.read(
     __file__,
-    cases=row_sums,
+    cases=sums_of_rows,
     needs=(Need("bytes copied by TMA", 131_072, "M=128, K=256", "the tiles arrive by TMA"),),
     goals=(Goal("shared_wavefronts", 2_100, "M=128, K=256"),),
     suspects={

@@ -3,30 +3,21 @@
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise, Goal, Need
-from book.exercises.launches import FLOAT_EPSILON, ROW_SUSPECTS, poisoned
+from book.exercises.launches import ROW_SUSPECTS, row_sums
 from kernels.shapes import ceil_div
 
 
 def row_sums_of_tiles(rng) -> tuple[Case, ...]:
     """Sums of the rows of X, 16 rows per block, for any M and K."""
-    sizes = (32, 48), (20, 48), (32, 41), (1, 1), tuple(map(int, rng.integers((1, 1), (60, 130))))
-    return tuple(
-        _sums(
-            rng.standard_normal((M, K)).astype(np.float32), (ceil_div(M, 16),), (16, 16), (np.int32(M), np.int32(K)),
-            f"M={M}, K={K}",
-            " and ".join(f"{name}={n} is no multiple of 16" for name, n in (("M", M), ("K", K)) if n % 16),
-        )
-        for M, K in sizes
-    )  # fmt: skip
-
-
-def _sums(x, grid, block, sizes, label, special="") -> Case:
-    """y = the sum of each row of x."""
-    wide = x.astype(float)
-    return Case(
-        label, (x, poisoned((len(x),)), *sizes), 1, wide.sum(1), grid, block,
-        tolerance=(x.shape[1] + 4) * FLOAT_EPSILON, scale=np.abs(wide).sum(1), special=special,
-    )  # fmt: skip
+    drawn = tuple(map(int, rng.integers((1, 1), (60, 130))))
+    cases = []
+    for size in ((32, 48), (20, 48), (32, 41), (1, 1), drawn):
+        x = rng.standard_normal(size).astype(np.float32)
+        rest = [
+            f"{name}={n} is no multiple of 16" for name, n in zip("MK", size, strict=True) if n % 16
+        ]
+        cases.append(row_sums(x, size, 16, (16, 16), " and ".join(rest)))
+    return tuple(cases)
 
 
 def twin(run) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from book.exercises.exercise import Case, Exercise
-from book.exercises.launches import FLOAT_EPSILON
+from book.exercises.launches import EPSILON
 from book.exercises.words import where
 from kernels.shapes import ceil_div
 
@@ -17,7 +17,7 @@ def axpy(rng) -> tuple[Case, ...]:
         cases.append(
             Case(
                 f"n={n}", (x, y, np.int32(n), a), 1, a * x.astype(float) + y, (ceil_div(n, 128),), (128,),
-                tolerance=2 * FLOAT_EPSILON, scale=np.abs(a * x) + np.abs(y),
+                tolerance=2 * EPSILON, scale=np.abs(a * x) + np.abs(y),
                 special="the last block has threads without an element" if n % 128 else "",
             )
         )  # fmt: skip

@@ -3,7 +3,7 @@
 import numpy as np
 
 from book.exercises.exercise import GIVEN, Case, Exercise
-from book.exercises.launches import FLOAT_EPSILON, poisoned
+from book.exercises.launches import EPSILON, poisoned
 from kernels.shapes import ceil_div
 
 
@@ -23,7 +23,7 @@ def dot_products(rng) -> tuple[Case, ...]:
         cases.append(
             Case(
                 f"M={M}, K={K}", (A, B, poisoned((M,)), np.int32(M), np.int32(K)), 2, wide.sum(1),
-                (ceil_div(M, 64),), (64,), tolerance=3 * K**0.5 * FLOAT_EPSILON, scale=wide.sum(1),
+                (ceil_div(M, 64),), (64,), tolerance=3 * K**0.5 * EPSILON, scale=wide.sum(1),
                 special="" if M % 64 == 0 else f"M={M} is no multiple of 64, and K is {K}, not 256",
             )
         )  # fmt: skip
