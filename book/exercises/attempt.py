@@ -159,7 +159,6 @@ def what_if(built: kernels.Build, entry: str, case: Case) -> Iterator[str]:
 
 
 def one_block_after_another(built: kernels.Build, entry: str, case: Case) -> bool:
-    """Whether the output is right if the blocks run one by one, the last one first."""
     if np.prod(case.grid) > 64:
         return True
     x, y, z = (*case.grid, 1, 1)[:3]

@@ -49,8 +49,6 @@ _DECLARATOR = re.compile(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)(=?.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Local:
-    """A local array as it is declared: its name and its sizes, as text."""
-
     name: str
     sizes: tuple[str, ...]
 

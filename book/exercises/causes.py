@@ -15,8 +15,6 @@ from .touched import astray, with_narrow_accesses
 
 @dataclass(frozen=True)
 class Kernel:
-    """A reader's kernel, built, with the exercise that it is for."""
-
     exercise: Exercise
     source: str
     built: kernels.Build
@@ -70,6 +68,5 @@ def gone_astray(kernel: Kernel, cases) -> list[str]:
 
 
 def _one_block(built: kernels.Build, name: str, case):
-    """A function that gives the trace of one block in ample memory."""
     narrow = with_narrow_accesses(built)
     return lambda block: in_ample_memory(narrow, name, case, [block])

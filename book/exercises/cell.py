@@ -110,7 +110,6 @@ def check(name: str, answer=None) -> None:
 
 
 def _show(drawing) -> None:
-    """The drawing in a notebook; where nothing can be displayed, what it shows in words."""
     if _in_notebook():
         display(drawing)
     else:

@@ -52,7 +52,6 @@ def device_code(text: str) -> str:
 
 
 def _directives(piece: str) -> str:
-    """Only the preprocessor lines of a piece."""
     lines, going = [], False
     for line in piece.split("\n"):
         keep = going or line.lstrip().startswith("#")

@@ -50,7 +50,6 @@ def named(
 
 
 def _tells(case: Case, guess) -> bool:
-    """Whether this suspect would change the output of the case at all."""
     predicted = _predicted(case, guess)
     if predicted is None:
         return False
@@ -91,7 +90,6 @@ def findings(
 
 
 def _zeros(case: Case, got, bad, missing) -> Finding | None:
-    """Where nothing but zeros is wrong."""
     if got[bad].any():
         return None
     everywhere = not got[~missing].any()
@@ -122,7 +120,6 @@ def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
 
 
 def _alike(case: Case, got, missing, guess) -> bool:
-    """Whether what was written is what this suspect would give."""
     predicted = _predicted(case, guess)
     if predicted is None:
         return False  # the suspect does not fit these shapes

@@ -32,7 +32,6 @@ class Product:
 
     @property
     def C(self) -> np.ndarray:
-        """The right answer."""
         return self.alpha * self.A @ self.B + (self.beta * self.old if self.beta else 0)
 
 
@@ -62,17 +61,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Counted:
-    """What `counts` calls `metric`, of one launch."""
-
     metric: str
 
     @property
     def words(self) -> str:
-        """The metric as a verdict says it."""
         return in_words(self.metric)
 
     def value(self, trace) -> int:
-        """What this launch spent, or did."""
         return count(trace, self.metric)
 
 
@@ -165,12 +160,10 @@ class Exercise:
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the answer is CUDA."""
         return self.cases is not None
 
     @property
     def skeleton(self) -> str:
-        """What the reader is given: CUDA, or the Python cell."""
         return cuda(self.path, GIVEN) if self.is_kernel else self.given
 
     @property
@@ -194,7 +187,6 @@ class Exercise:
 
     @property
     def path(self) -> Path:
-        """The CUDA file with both versions."""
         return self.folder / "kernel.cu"
 
 

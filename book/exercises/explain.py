@@ -100,7 +100,6 @@ def quote(line: int, source: str, file: str = "") -> str:
 
 
 def own_line(frames, file: str) -> int | None:
-    """The line of `file` among these frames, None if there is none."""
     return next((n for name, n in frames if name == file), None)
 
 

@@ -29,7 +29,6 @@ def answers(path: Path):
 
 
 def tried(exercise, source: str) -> tuple[object, float]:
-    """The verdict, and the seconds of the processor that it took."""
     began = time.process_time()
     if exercise.is_kernel:
         verdict = judge(exercise, source, np.random.default_rng(7))
@@ -61,7 +60,6 @@ def timed(finders):
 
 
 def measure(path: Path = HELD_OUT) -> None:
-    """Print how many are judged and explained rightly, and the same without each finder in turn."""
     finders = wrong_output.FINDERS
     wrong_output.FINDERS, spent, knew = timed(finders)
     wrong, seconds, misjudged = [], [], []

@@ -98,7 +98,6 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
 
 
 def _few_lanes(trace, line: int, name: str) -> str | None:
-    """A sentence where hardly any lane of a warp executes this line."""
     rows = [
         row
         for row in trace.instructions

@@ -157,7 +157,6 @@ def _some_store(trace, hazard) -> bool:
 
 
 def _updates(quoted: str) -> bool:
-    """Whether a statement adds to an element of an array."""
     return bool(_UPDATE.match(quoted))
 
 
@@ -269,7 +268,6 @@ def absent_lanes(trace) -> list:
 
 
 def explain_absent(trace, source: str, file: str) -> tuple[str, ...]:
-    """Headline and lines for shuffles with lanes that are not there."""
     lines = [quoted(row.frames, source, file) for row in absent_lanes(trace)]
     return (
         "a shuffle that not all lanes reach",

@@ -81,7 +81,6 @@ class LabKernel:
     copies: bool = False  # asynchronously
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
-        """One block per tile of C, x along N."""
         return ceil_div(N, self.tile[1]), ceil_div(M, self.tile[0])
 
 
@@ -131,7 +130,6 @@ class LabRun:
 
     @property
     def passed(self) -> bool:
-        """Zero errors, nothing undefined on the way, and what the lab asks for is there."""
         return not (self.errors or self.stopped or self.advice)
 
 
@@ -144,7 +142,6 @@ class LabReport:
 
     @property
     def passed(self) -> bool:
-        """Whether both of the student's kernels pass."""
         return all(run.passed for run in self.runs)
 
     @property
@@ -153,7 +150,6 @@ class LabReport:
         return tuple(f"{run.kernel.name}: {line}" for run in self.runs for line in run.advice)
 
     def run(self, name: str) -> LabRun:
-        """The run of one kernel."""
         return next(r for r in self.runs if r.kernel.name == name)
 
     def __str__(self) -> str:
@@ -372,7 +368,6 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
 
 
 def _narrow_stride(case: Case) -> np.ndarray:
-    """The product if fragments of B are loaded from its 16 x 64 tile with a leading dimension of 16."""
     B = case.product.B
     rows, cols = np.indices(B.shape)
     place = cols % 64 // 16 * 16 + rows % 16 * 16 + cols % 16

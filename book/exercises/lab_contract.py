@@ -47,7 +47,6 @@ __device__ __forceinline__ void always_async(const Group& group, To* to, const F
 
 
 def uses_it(text: str) -> bool:
-    """Whether this source copies with `cuda::memcpy_async` at all."""
     return "memcpy_async" in text
 
 

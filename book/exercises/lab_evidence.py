@@ -74,7 +74,6 @@ def fragments() -> dict[str, np.ndarray]:
 
 
 def half_a_warp() -> str:
-    """What the emulator says of a load that 16 of 32 lanes execute."""
     built = kernels.build(HALF_A_WARP, name="half_a_warp.cu", arch=DEFAULT_ARCH)
     args = (np.zeros(256, np.float16), np.zeros(16, np.float16))
     try:
@@ -95,14 +94,12 @@ LADDER = ("lab_part_a.cu", "lab_part_b.cu")
 
 
 def two_byte_copies() -> str:
-    """The solution's part B with copies of one half each."""
     wide = "const cuda::aligned_size_t<16> bytes(16);  // 8 halves: one cp.async"
     text = SOLUTION.replace(wide, "const size_t bytes = sizeof(half);")
     return text.replace("8 * threadIdx.x", "threadIdx.x").replace("8 * blockDim.x", "blockDim.x")
 
 
 def without_the_wait() -> str:
-    """The solution's part B without its consumer_wait."""
     return SOLUTION.replace("        pipe.consumer_wait();\n", "")
 
 
@@ -261,7 +258,6 @@ def _finished(kernel: str, sources: tuple[str, ...], arch: int):
 
 
 def _body(ptx: str, entry: str) -> str:
-    """The PTX of one entry point."""
     return ptx.split(f".entry {entry}(", 1)[1].split(".entry ", 1)[0]
 
 

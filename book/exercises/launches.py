@@ -12,7 +12,6 @@ EPSILON = 2.0**-23  # of a float
 
 
 def poisoned(shape, dtype=np.float32) -> np.ndarray:
-    """An output that nobody has written."""
     dtype = np.dtype(dtype)
     if dtype == np.float32:
         return np.full(shape, POISON_BITS, np.uint32).view(np.float32)
@@ -22,7 +21,6 @@ def poisoned(shape, dtype=np.float32) -> np.ndarray:
 
 
 def unwritten(array: np.ndarray) -> np.ndarray:
-    """Mask of the elements that still hold the poison."""
     if array.dtype.kind == "f":
         bits = np.dtype(f"u{array.dtype.itemsize}")
         return array.view(bits) == poisoned((1,), array.dtype).view(bits)[0]

@@ -28,7 +28,6 @@ def mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
 
 
 def _mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
-    """(headline, *lines) of what is wrong with the last of these launches. The cases that follow may name the cause."""
     last = tries[-1]
     if isinstance(last.error, STOPPED):
         if isinstance(last.error, errors.OutOfBounds | errors.Misaligned):
@@ -67,7 +66,6 @@ def _mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
 
 
 def _within_a_warp(hazard) -> bool:
-    """Whether two lanes of one warp race: their turns are not told apart by barriers."""
     return hazard.other_thread is not None and (
         hazard.thread[0] // 32 == hazard.other_thread[0] // 32
     )

@@ -32,7 +32,6 @@ def folded(summary: str, text: str) -> str:
 
 
 def cells(exercise: Exercise) -> list:
-    """The notebook cells of one exercise."""
     goals = "".join(
         f" The goal: at most {g.limit:,} {g.words} at {g.case}." for g in exercise.goals
     )
@@ -77,7 +76,6 @@ def cells(exercise: Exercise) -> list:
 
 
 def notebook(part: str):
-    """The notebook of one part, without outputs."""
     made = new_notebook()
     title = part if part in PROPER else part[0].lower() + part[1:]
     pieces = re.split(r"(?m)^## (.+)\n", (PAGES / "parts.md").read_text(encoding="utf-8"))

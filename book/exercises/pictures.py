@@ -130,5 +130,4 @@ class Meeting:
 
 
 def of_hazards(trace, source: str) -> tuple[Meeting, ...]:
-    """The first hazard."""
     return tuple(Meeting(hazard, source) for hazard in trace.hazards[:1])

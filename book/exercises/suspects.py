@@ -14,7 +14,6 @@ TILES = (4, 8, 16, 32, 64)
 
 
 def _of_product(change):
-    """A suspect from a function of the product."""
 
     def guess(case: Case):
         return None if case.product is None else change(case.product)

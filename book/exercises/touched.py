@@ -116,7 +116,6 @@ def _places(trace) -> dict[tuple[str, bool], list[tuple[np.ndarray, int]]]:
 
 
 def _touched(layers, case: Case, number: int, loads: bool) -> np.ndarray:
-    """The elements of this argument that blocks read, or store to."""
     size, by_width = case.args[number].itemsize, defaultdict(list)
     for places in layers:
         for addresses, width in places.get((f"argument {number}", loads), ()):

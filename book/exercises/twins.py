@@ -28,7 +28,6 @@ class Run:
         return self.launch(self.exercise.cases(np.random.default_rng(SEED))[case], version)
 
     def launch(self, case: Case, version: str = ANSWER) -> Attempt:
-        """This case."""
         return attempt(self._built(version), self.exercise.name, case)
 
     def _built(self, version: str = ANSWER):
@@ -37,17 +36,14 @@ class Run:
         return compile_cell(exercise.name, source, exercise.arch)
 
     def report(self):
-        """What the compiler reports of the solution."""
         return self._built().reports[self.exercise.name]
 
     def python(self):
-        """The function that an answer in Python defines."""
         names: dict = {}
         exec(self.exercise.answer, names)
         return names[self.exercise.variable]
 
     def count(self, what: str, version: str = ANSWER, case: int = 0) -> int:
-        """A count of `counts`, over the launch."""
         return count(self(version, case).trace, what)
 
     def per_warp(self, what: str, case: int = 0) -> int:

@@ -38,12 +38,10 @@ class Wrong:
 
     @cached_property
     def known(self) -> list[Finding]:
-        """The suspect that gives this output."""
         return named(self.case, self.output, self.kernel.exercise.suspects, self.outputs, self.fine)
 
     @cached_property
     def said(self) -> list[Finding]:
-        """What the output alone says."""
         suspects = self.kernel.exercise.suspects
         return findings(self.case, self.output, suspects, self.outputs, self.fine)
 
@@ -96,7 +94,6 @@ def _astray(e: Wrong):
 
 
 def _no_cause(e: Wrong):
-    """Where it is wrong, and what to look at."""
     more = [] if e.gaps.any() else _not_begun(e.kernel, e.last)
     if not more and not e.gaps.any() and e.kernel.exercise.arch is None:
         more = told("in-shared-memory", _in_shared(e.kernel, e.last), HINT)
@@ -138,7 +135,6 @@ def explain_output(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
 
 
 def _not_begun(kernel: Kernel, last: Attempt) -> list[Finding]:
-    """What the task asks for and the kernel does nowhere."""
     return told(
         "not-begun",
         [
@@ -162,7 +158,6 @@ def _watched(kernel: Kernel, last: Attempt) -> str | None:
 
 
 def _in_shared(kernel: Kernel, one: Attempt) -> list[str]:
-    """Where to look in a kernel with shared memory."""
     lines = {
         own_line(row.frames, kernel.file)
         for row in one.trace.instructions

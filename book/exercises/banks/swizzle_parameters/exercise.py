@@ -9,7 +9,6 @@ from emulator.counts.wavefronts import shared_wavefronts
 
 
 def _moved(index, B: int, M: int, S: int):
-    """Where Swizzle<B, M, S> puts this element."""
     return index ^ (((index >> (M + S)) & ((1 << B) - 1)) << M)
 
 

@@ -5,7 +5,6 @@ from book.exercises.exercise import Exercise, Goal, Need
 
 
 def no_spare_room(built, trace):
-    """Does the tile take no more shared memory than its elements?"""
     room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
     return (
         []

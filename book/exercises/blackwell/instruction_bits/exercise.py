@@ -16,7 +16,6 @@ FIELDS = {
 
 
 def described(idesc) -> list[str]:
-    """Compare `idesc(m, n, bf16, b_n_major)` with the descriptor of such a product, field by field."""
     rng = np.random.default_rng()
     drawn = (
         int(rng.choice((64, 128))),

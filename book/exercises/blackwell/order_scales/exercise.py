@@ -7,7 +7,6 @@ from kernels import blocks
 
 
 def ordered(order) -> list[str]:
-    """Compare `order(scales)` with the order in which tcgen05.cp takes 128 rows of scales."""
     rng = np.random.default_rng()
     for groups in (2, 1, int(rng.integers(3, 6))):
         scales = rng.integers(0, 255, (128, 4 * groups)).astype(np.uint8)

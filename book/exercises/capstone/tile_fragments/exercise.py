@@ -79,7 +79,6 @@ FRAGMENT_SUSPECTS = {
 
 
 def twin(run) -> int:
-    """The chunk that lane 20 points at in step 1, with the swizzle taken back."""
     row, place = divmod(run.lane("ldmatrix", 20, nth=1) // 16, 4)
     return place ^ row // 2 % 4
 

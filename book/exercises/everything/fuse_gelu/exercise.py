@@ -14,7 +14,6 @@ def gelu(x):
 
 
 def layers(rng):
-    """Launches of gelu(A @ B + bias), N in fours."""
     cases = []
     drawn = (int(rng.integers(1, 40)), 4 * int(rng.integers(1, 20)), int(rng.integers(1, 40)))
     for M, N, K in ((32, 64, 8), (33, 36, 5), (5, 100, 16), drawn):

@@ -54,7 +54,6 @@ def columns_of_order(case):
 
 
 def first_tile_astray(case, out) -> str | None:
-    """The first block that visits another tile than it should."""
     visits = {int(block): tuple(map(int, at)) for at, block in np.ndenumerate(out)}
     for block in range(out.size):
         right = tuple(int(i) for i in np.argwhere(case.expected == block)[0])

@@ -59,7 +59,6 @@ def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
 
 
 def _too_many(small: int, large: int, consumers: int, launched: int) -> str:
-    """What is said where they hold more than the block was given."""
     held, there = small + consumers * large, launched * (consumers + 1)
     sums = f"{small} + {consumers} x {large} = {held}"
     if held > there:

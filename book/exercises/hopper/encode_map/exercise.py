@@ -13,7 +13,6 @@ def _kind(dtype) -> str:
 
 
 def encoded_map(describe) -> list[str]:
-    """Compare `describe(matrix, rows, row_bytes)` with the tensor maps that it should give, field by field."""
     asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
         (np.float16, (100, 320), 320, 64, 128),
         (np.float32, (70, 240), 176, 32, 128),
@@ -37,7 +36,6 @@ def encoded_map(describe) -> list[str]:
 
 
 def _refused(error: ValueError, matrix, rows: int, row_bytes: int) -> list[str]:
-    """What is wrong with the map that TensorMap refused, by its values."""
     asked, size = getattr(error, "refused", None), matrix.itemsize
     if asked is None:
         return []

@@ -84,13 +84,11 @@ def _wavefront_slip(access: str, given: int) -> str:
 
 
 def _listed(numbers) -> str:
-    """ "0, 33 and 66"."""
     *some, last = map(str, numbers)
     return f"{', '.join(some)} and {last}"
 
 
 def wavefront_counts(answer: dict[str, int]) -> list[str]:
-    """Compare counts made by hand with the trace."""
     truth = measured_wavefronts()
     mistakes = [f"{access}: there is no such access" for access in answer if access not in truth]
     for access, right in truth.items():

@@ -9,7 +9,6 @@ from kernels.shapes import ceil_div
 
 
 def axpy(rng) -> tuple[Case, ...]:
-    """y = a * x + y: blocks of 128."""
     cases = []
     for n in (512, 1000, 1, int(rng.integers(2, 3000))):
         x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))

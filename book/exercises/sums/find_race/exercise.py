@@ -7,7 +7,6 @@ from kernels.shapes import ceil_div
 
 
 def reversals(rng) -> tuple[Case, ...]:
-    """x reversed in place."""
     cases = []
     for n in (512, 1000, 129, 1, 2, int(rng.integers(3, 2000))):
         x = rng.standard_normal(n).astype(np.float32)

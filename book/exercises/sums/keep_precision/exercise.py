@@ -51,7 +51,6 @@ def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
 
 
 def _b_down_a_column(case):
-    """The sums if B is read at k * M + row."""
     A, B = (x.astype(float) for x in case.args[:2])
     return (A * B.reshape(A.shape[::-1]).T).sum(1)
 
@@ -68,7 +67,6 @@ PRECISION_SUSPECTS = {
 
 
 def twin(run) -> int:
-    """Where the kernel as given, which sums in half, stops on 4096 ones."""
     ones = np.ones((1, 4096), np.float16)
     args = (ones, ones, poisoned((1,)), np.int32(1), np.int32(4096))
     case = Case("4096 ones", args, 2, np.ones(1), (1,), (64,))

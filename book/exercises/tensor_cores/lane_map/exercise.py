@@ -41,7 +41,6 @@ MAP_SLIPS: dict[str, Callable[[int, int], tuple[int, int]]] = {
 
 
 def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
-    """Compare `element(lane, half)` with the lane map of A in m16n8k16."""
     places = [(lane, half) for lane in range(32) for half in range(8)]
     given = {place: element(*place) for place in places}
     for (lane, half), found in given.items():

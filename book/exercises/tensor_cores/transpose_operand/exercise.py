@@ -7,7 +7,6 @@ from book.exercises.launches import products
 
 
 def warp_meets(built, trace):
-    """Does the warp meet between its stores to shared memory and its first ldmatrix?"""
     meets = False
     for row in trace.instructions:
         if row.opcode.startswith("bar"):
