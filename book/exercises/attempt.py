@@ -1,6 +1,5 @@
 """One launch of a reader's kernel: what became of it, and what would have become of it had one thing been different."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,30 +40,16 @@ def compile_cell(name: str, source: str, arch: int | None = None) -> kernels.Bui
     return kernels.build(source, name=f"{name}.cu", arch=arch or COUNTED_ON)
 
 
-def try_launch(
-    built: kernels.Build,
-    entry: str,
-    grid,
-    block,
-    args,
-    shared_bytes: int = 0,
-    machine: str = "emulator",
-    record: int = 256,
-    blocks=None,
-    module: emulator.Module | None = None,
-):
-    """Launch on this machine. The emulator watches memory for hazards, and its Trace is returned.
+def _launch(built: kernels.Build, entry: str, case: Case, args, module=None, **options):
+    """The Trace of a launch on the emulator, which watches memory for hazards. Options are those of `Module.launch`.
 
-    record: of how many warp executions per instruction the Trace keeps addresses. blocks: run only these.
     module: where the kernel was launched before, so that its __device__ variables hold what that left there.
     """
-    if machine == "gpu":
-        return launch(built, entry, grid, block, args, shared_bytes, machine)
     module = module or loaded(built.ptx).fresh()
     try:
         with time_limit(EMULATOR_SECONDS):
             return module.launch(
-                entry, grid, block, args, shared_bytes, record=record, progress=False, blocks=blocks
+                entry, case.grid, case.block, args, case.shared_bytes, progress=False, **options
             )
     except STOPPED as error:
         code = module.entry(entry)
@@ -90,10 +75,10 @@ def attempt(
     """Launch one case on copies of its arrays. Only what the kernel did wrong is caught."""
     args = tuple(_copied(a, machine) for a in case.args)
     try:
-        shared = case.shared_bytes
-        trace = try_launch(
-            built, entry, case.grid, case.block, args, shared, machine, module=module
-        )
+        if machine == "gpu":
+            trace = launch(built, entry, case.grid, case.block, args, case.shared_bytes, machine)
+        else:
+            trace = _launch(built, entry, case, args, module)
     except (*STOPPED, errors.Unsupported, ValueError, TypeError, kernels.UnsupportedGPU) as error:
         return Attempt(case, error=error)
     return Attempt(case, args[case.output], trace)
@@ -111,51 +96,28 @@ def in_ample_memory(built: kernels.Build, entry: str, case: Case, blocks=None):
         for a in case.args
     ]
     try:
-        return try_launch(
-            built,
-            entry,
-            case.grid,
-            case.block,
-            args,
-            case.shared_bytes,
-            record=EVERY_ACCESS,
-            blocks=blocks,
-        )
+        return _launch(built, entry, case, args, record=EVERY_ACCESS, blocks=blocks)
     except (*STOPPED, errors.Unsupported, ValueError, TypeError):
         return None
 
 
-def _with_other_grid(case: Case) -> Case | None:
-    grid = case.grid
-    if case.product is None:  # the sentence is on tiles of a product
-        return None
-    return replace(case, grid=grid[::-1]) if len(grid) == 2 and grid[0] != grid[1] else None
-
-
-def _with_empty_output(case: Case) -> Case | None:
-    if case.product is None or case.product.beta:
-        return None
-    args = list(case.args)
-    args[case.output] = np.zeros_like(args[case.output])
-    return replace(case, args=tuple(args))
-
-
-# What is wrong, if the launch is right once this is different.
-WHAT_IFS = {
-    "blockIdx.x and blockIdx.y are the wrong way round: x counts tiles along the columns (N), y along the rows (M)": (
-        _with_other_grid
-    ),
+_AXES = "blockIdx.x and blockIdx.y are the wrong way round: x counts tiles along the columns (N), y along the rows (M)."
+_ADDED = (
     "What C held before gets into the result (by `+=`, by atomicAdd, or by reading C where beta is 0: 0 * NaN is NaN). "
-    "Here C must be overwritten": (_with_empty_output),
-}
+    "Here C must be overwritten."
+)
 
 
-def what_if(built: kernels.Build, entry: str, case: Case) -> Iterator[str]:
-    """The sentences of WHAT_IFS that hold for this launch, which is wrong as it is."""
-    for sentence, change in WHAT_IFS.items():
-        other = change(case)
-        if other is not None and attempt(built, entry, other).right:
-            yield f"{sentence}."
+def what_if(built: kernels.Build, entry: str, case: Case) -> list[str]:
+    """What is wrong with this launch of a product, if it is right once one thing is different."""
+    others, grid = {}, case.grid
+    if case.product is not None and len(grid) == 2 and grid[0] != grid[1]:
+        others[_AXES] = replace(case, grid=grid[::-1])
+    if case.product is not None and not case.product.beta:
+        args = list(case.args)
+        args[case.output] = np.zeros_like(args[case.output])
+        others[_ADDED] = replace(case, args=tuple(args))
+    return [words for words, other in others.items() if attempt(built, entry, other).right]
 
 
 def one_block_after_another(built: kernels.Build, entry: str, case: Case) -> bool:
@@ -166,9 +128,7 @@ def one_block_after_another(built: kernels.Build, entry: str, case: Case) -> boo
     args, module = [_copied(a, "emulator") for a in case.args], loaded(built.ptx).fresh()
     try:
         for block in reversed(blocks):
-            try_launch(
-                built, entry, case.grid, case.block, args, case.shared_bytes, blocks=[block], module=module
-            )  # fmt: skip
+            _launch(built, entry, case, args, module, blocks=[block])
     except (*STOPPED, errors.Unsupported):
         return True
     return not wrong(case, args[case.output]).any()

@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from .explain import own_line
-
 BANKS, WORD = 32, 4
 
 
-def meeting(trace, line: int, name: str) -> str | None:
-    """ "lanes 0 and 2 need different words of bank 0", of the worst access of this line; None where no two meet."""
+def meeting(trace, rows) -> str | None:
+    """ "lanes 0 and 2 need different words of bank 0", of the worst access of these rows; None where no two meet."""
     worst, found = 0, None
-    for row in trace.instructions:
-        if own_line(row.frames, f"{name}.cu") != line or not row.shared_wavefronts:
+    for row in rows:
+        if not row.shared_wavefronts:
             continue
         excess = (row.shared_wavefronts - row.shared_wavefronts_ideal) / max(row.warps, 1)
         if excess <= worst:

@@ -5,7 +5,6 @@ gets arrays of the same sizes whose [] compares the index, and is compiled and l
 """
 
 import re
-from dataclasses import dataclass
 
 import kernels
 from emulator import errors
@@ -47,18 +46,12 @@ _DECLARATION = re.compile(
 _DECLARATOR = re.compile(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)(=?.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Local:
-    name: str
-    sizes: tuple[str, ...]
-
-
-def with_ends(source: str, file: str, shared: bool = False) -> tuple[str, list[Local]]:
-    """The same kernel with arrays that have ends, lines where they were, and which arrays these are.
+def with_ends(source: str, file: str, shared: bool = False) -> tuple[str, dict[str, str]]:
+    """The same kernel with arrays that have ends, lines where they were, and these arrays with their sizes, as text.
 
     shared: those in shared memory, not those in registers.
     """
-    found: list[Local] = []
+    found: dict[str, str] = {}
     plain = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
 
     def change(match: re.Match) -> str:
@@ -76,7 +69,7 @@ def with_ends(source: str, file: str, shared: bool = False) -> tuple[str, list[L
             for size in reversed(sizes):
                 kind = f"ArrayWithEnds<{kind}, ({size})>"
             if sizes:
-                found.append(Local(name, tuple(size.strip() for size in sizes)))
+                found[name] = " x ".join(size.strip() for size in sizes)
             lines = "\n" * read[2].count("\n")
             made.append(f"{match['prefix']}{kind} {name}{lines}{first};")
         return f"{match['before']}{match['space']}{' '.join(made)}"
@@ -134,11 +127,10 @@ def _line_of(error, file: str) -> int | None:
     return next((n for name, n in frames if name.endswith(file)), None)
 
 
-def _said(line: int, source: str, arrays: list[Local], shared: bool) -> tuple[str, ...]:
+def _said(line: int, source: str, arrays: dict[str, str], shared: bool) -> tuple[str, ...]:
     lines = source.splitlines()
     words = set(re.findall(r"\w+", " ".join(lines[line - 1 : line + 2])))
-    near = {one.name: one for one in arrays if one.name in words}
-    sizes = [f"{one.name} has {' x '.join(one.sizes)} elements" for one in near.values()]
+    sizes = [f"{name} has {size} elements" for name, size in arrays.items() if name in words]
     return (
         "beyond the end of an array",
         quote(line, source, ".cu"),

@@ -9,7 +9,6 @@ import kernels
 
 from .attempt import Attempt, compile_cell, in_ample_memory
 from .exercise import Exercise
-from .signature import differences
 from .touched import astray, with_narrow_accesses
 
 
@@ -30,9 +29,6 @@ class Kernel:
     def solution(self) -> kernels.Build:
         """What the exercise's own solution compiles to, for the same GPU."""
         return compile_cell(self.name, self.exercise.solution, self.exercise.arch)
-
-    def differences(self) -> list[str]:
-        return differences(self.source, self.exercise.skeleton, self.name)
 
 
 def sizes_differ(case) -> bool:

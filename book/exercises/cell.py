@@ -1,7 +1,6 @@
 """What a notebook calls: the `%%kernel NAME` magic, `check`, and the session's progress."""
 
 import json
-from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -147,10 +146,6 @@ def _check_lab() -> None:
 def _no_such_exercise(name) -> str:
     if not isinstance(name, str):
         return 'check takes the name of an exercise, in quotes: check("coalesce")'
-    if name == LAB:
-        return (
-            f'the lab has a check of its own: print(lab.run(source("{LAB}"), machine="emulator"))'
-        )
     near = get_close_matches(name.lower(), NAMES, 1, cutoff=0.7)
     meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
     return f"no exercise is called {name}; {meant}"
@@ -206,8 +201,7 @@ def load_progress(path: str | Path = "progress.json") -> None:
         print(f"{WRONG} there is no {path}; save_progress() writes one")
         return
     except (OSError, ValueError):
-        print(f"{WRONG} {path} is no file that save_progress has written")
-        return
+        stored = None
     passed = stored.get("passed") if isinstance(stored, dict) else None
     if not isinstance(passed, list) or not all(isinstance(name, str) for name in passed):
         print(f"{WRONG} {path} is no file that save_progress has written")
@@ -247,5 +241,4 @@ def _store(names: set[str]) -> None:
 
 def load_ipython_extension(ipython) -> None:
     """`%load_ext book.exercises` adds the magic."""
-    register: Callable = ipython.register_magic_function
-    register(kernel, magic_kind="cell", magic_name="kernel")
+    ipython.register_magic_function(kernel, magic_kind="cell", magic_name="kernel")

@@ -42,13 +42,16 @@ COUNTS = {
 NAMES = (*COLUMNS, *COUNTS)
 
 
-def count(trace, name: str) -> int:
-    """The sum over a launch. `name` is a column of the trace or a row of COUNTS; ValueError otherwise."""
-    if name in COUNTS:
-        return sum(COUNTS[name](row) for row in trace.instructions)
-    if name not in COLUMNS:
+def of_row(row, name: str) -> int:
+    """What a row of the trace spent. `name` is a column of the trace or a row of COUNTS; ValueError otherwise."""
+    if name not in NAMES:
         raise ValueError(f"no count {name!r}; there are {', '.join(NAMES)}")
-    return int(trace.total(name))
+    return COUNTS[name](row) if name in COUNTS else getattr(row, name)
+
+
+def count(trace, name: str) -> int:
+    """The sum over a launch."""
+    return sum(of_row(row, name) for row in trace.instructions)
 
 
 def in_words(name: str) -> str:

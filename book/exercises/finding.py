@@ -34,7 +34,3 @@ def told(kind: str, sentences: str | Iterable[str] | None, certainty: str = CAUS
 def explained(findings: Iterable[Finding]) -> bool:
     """Whether any of them names a cause, rather than only where the output is wrong."""
     return any(one.certainty == CAUSE for one in findings)
-
-
-def kinds(findings: Iterable[Finding]) -> set[str]:
-    return {one.kind for one in findings}

@@ -1,15 +1,14 @@
 """An exercise's goals and needs: what was reached, what was missed, and the lines that spend most of it."""
 
+from collections import defaultdict
+
 from emulator.counts.trace import COLUMNS
 
 from .attempt import attempt
 from .bank_conflicts import meeting
-from .counts import COUNTS
+from .counts import of_row
 from .exercise import Goal
-from .explain import (
-    own_line,
-    quote,
-)
+from .explain import own_line, quote
 
 LOOSE, FEW = 1.5, 32  # at drawn sizes edges weigh more, by another share in each right answer
 
@@ -69,75 +68,52 @@ def measured(kernel, traces) -> tuple[list[str], list[str]]:
 
 def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> list[str]:
     """The source lines that spend most of this metric, beyond what conflict-free addresses would take."""
-    if goal.metric not in COLUMNS:
-        return _lines_that_count(trace, goal, source, name, most)
-    lines = trace.by_line(f"{name}.cu")
-    least = "shared_wavefronts_ideal" if goal.metric == "shared_wavefronts" else None
-    excess = {n: row[goal.metric] - (row[least] if least else 0) for n, row in lines.items()}
-    if not any(excess.values()):  # no line has conflicts: the accesses are too many
-        least, excess = None, {n: row[goal.metric] for n, row in lines.items()}
+    lines = defaultdict(list)
+    for row in trace.instructions:
+        lines[own_line(row.frames, f"{name}.cu")].append(row)
+    lines.pop(None, None)
+    spent = {n: sum(of_row(row, goal.metric) for row in rows) for n, rows in lines.items()}
+    conflicts = goal.metric == "shared_wavefronts" and not _no_conflicts(trace)
+    least = {n: conflicts * sum(r.shared_wavefronts_ideal for r in lines[n]) for n in lines}
     said = []
-    for n in sorted(excess, key=lambda n: (-excess[n], -lines[n][goal.metric], n))[:most]:
-        if excess[n] <= 0 and said:
+    worst = sorted(filter(spent.get, lines), key=lambda n: (least[n] - spent[n], -spent[n], n))
+    for n in worst[:most]:
+        if spent[n] == least[n] and said:
             continue
-        if not lines[n][goal.metric]:
-            continue
-        spent = f"{lines[n][goal.metric]:,} {goal.words}"
-        if least:
-            spent += f", without conflicts {lines[n][least]:,}"
-            if excess[n] > 0 and (lanes := meeting(trace, n, name)):
-                spent += f": {lanes}"
+        text = f"{spent[n]:,} {goal.words}"
+        if conflicts:
+            text += f", without conflicts {least[n]:,}"
+            if spent[n] > least[n] and (lanes := meeting(trace, lines[n])):
+                text += f": {lanes}"
         elif goal.metric == "global_requests":
-            spent += _each_store_of(trace, n, name)
+            text += _each_store(lines[n])
         elif goal.metric == "global_sectors":
-            spent += f" in {lines[n]['global_requests']:,} requests"
-        said += [quote(n, source, ".cu"), f"  {spent}"]
-        if few := _few_lanes(trace, n, name):
-            said.append(few)
+            text += f" in {sum(row.global_requests for row in lines[n]):,} requests"
+        said += [quote(n, source, ".cu"), f"  {text}"]
+        if goal.metric in COLUMNS:
+            said += _few_lanes(lines[n])
     return said
 
 
-def _few_lanes(trace, line: int, name: str) -> str | None:
-    rows = [
-        row
-        for row in trace.instructions
-        if own_line(row.frames, f"{name}.cu") == line
-        and (row.global_requests or row.shared_wavefronts)
-    ]
+def _few_lanes(rows) -> list[str]:
+    """A sentence where hardly any lane of a warp executes the accesses among these rows of a line."""
+    rows = [row for row in rows if row.global_requests or row.shared_wavefronts]
     warps, threads = (sum(getattr(row, what) for row in rows) for what in ("warps", "threads"))
     if not warps or threads > 2 * warps:
-        return None
-    return (
+        return []
+    return [
         f"  Only {max(threads // warps, 1)} of the 32 lanes of a warp is active there: a test or a loop gives one thread the "
         "work of many. Share it out, so that neighbouring threads take neighbouring elements."
-    )
+    ]
 
 
 def _no_conflicts(trace) -> bool:
     return trace.total("shared_wavefronts") == trace.total("shared_wavefronts_ideal")
 
 
-def _each_store_of(trace, line: int, name: str) -> str:
-    """What would take fewer requests, where this line stores 4 bytes per thread."""
-    rows = [
-        row
-        for row in trace.rows("st")
-        if row.global_requests and row.threads and own_line(row.frames, f"{name}.cu") == line
-    ]
-    narrow = rows and {row.bytes // row.threads for row in rows} == {4}
-    return (
-        ", of 4 bytes per thread: a store of 16 (a float4) does the work of four" if narrow else ""
-    )
-
-
-def _lines_that_count(trace, goal: Goal, source: str, name: str, most: int) -> list[str]:
-    """The same of what is no column of the trace, such as the bytes that are read."""
-    spent: dict[int, int] = {}
-    for row in trace.instructions:
-        line = own_line(row.frames, f"{name}.cu")
-        if line is not None:
-            spent[line] = spent.get(line, 0) + COUNTS[goal.metric](row)
-    worst = sorted((n for n in spent if spent[n]), key=lambda n: (-spent[n], n))[:most]
-    return [
-        text for n in worst for text in (quote(n, source, ".cu"), f"  {spent[n]:,} {goal.words}")
-    ]
+def _each_store(rows) -> str:
+    """What would take fewer requests, where these rows store 4 bytes per thread."""
+    stores = [row for row in rows if row.opcode.startswith("st") and row.global_requests]
+    if {row.bytes // row.threads for row in stores if row.threads} != {4}:
+        return ""
+    return ", of 4 bytes per thread: a store of 16 (a float4) does the work of four"

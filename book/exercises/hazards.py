@@ -171,14 +171,7 @@ def _who_meets(hazard, place: str) -> str:
         does, did = (
             ("reads", "writes") if hazard.kind == "read-after-write" else ("writes", "reads")
         )
-    apart = hazard.block != _other_block(hazard)
-    one, two = (
-        f"thread {thread}" + (f" of block {block}" if apart else "")
-        for block, thread in (
-            (hazard.block, hazard.thread),
-            (_other_block(hazard), hazard.other_thread),
-        )
-    )
+    one, two = _threads(hazard)
     return f"For example, {two} {did} {place}, and {one} {does} it."
 
 
@@ -199,18 +192,16 @@ def _place_of_shared(hazard, source: str) -> str:
     return name + "".join(f"[{int(i)}]" for i in at)
 
 
-def _other_block(hazard):
-    return hazard.other_block or hazard.block
+def _threads(hazard) -> tuple[str, str]:
+    """The two threads that meet, with their blocks where these differ."""
+    other = hazard.other_block or hazard.block
+    both = (hazard.block, hazard.thread), (other, hazard.other_thread)
+    apart = hazard.block != other
+    return tuple(f"thread {thread}" + f" of block {block}" * apart for block, thread in both)
 
 
 def _one_place_twice(hazard, place: str) -> str:
-    mine, other = (
-        f"thread {thread}" + ("" if hazard.block == _other_block(hazard) else f" of block {block}")
-        for block, thread in (
-            (hazard.block, hazard.thread),
-            (_other_block(hazard), hazard.other_thread),
-        )
-    )
+    mine, other = _threads(hazard)
     if hazard.kind == "global-race":
         cure = "Either their indices have to differ, or the values have to be added up by atomics"
     elif hazard.did == "together":

@@ -11,24 +11,13 @@ import kernels
 from kernels.launch import loaded
 
 from . import includes
-from .attempt import (
-    Attempt,
-    attempt,
-    compile_cell,
-    one_block_after_another,
-)
+from .attempt import Attempt, attempt, compile_cell, one_block_after_another
 from .bounds import beyond_its_end
 from .causes import Kernel
 from .compiler_words import explained as in_words
-from .diagnose import (
-    findings,
-)
+from .diagnose import findings
 from .exercise import Exercise
-from .explain import (
-    own_line,
-    parameter_name,
-    quote,
-)
+from .explain import own_line, parameter_name, quote
 from .faster_than import faster_than
 from .finding import Finding
 from .goals import beyond_at_drawn_size, measured
@@ -87,7 +76,7 @@ def _judged(exercise: Exercise, source: str, rng: np.random.Generator) -> Verdic
         return failed(*by_luck)
     if stale := _wrong_again(kernel, cases[0]):
         return failed(*stale)
-    right = f"right at {_count(len(tries), 'launch', 'es')} on the emulator, all elements"
+    right = f"right at {len(tries)} launch{'es' * (len(tries) > 1)} on the emulator, all elements"
 
     traces = {one.case.label: one.trace for one in tries}
     drawn = of_accesses(exercise, traces, source)
@@ -181,7 +170,3 @@ def _pictures(kernel: Kernel, one: Attempt) -> tuple:
 
 def _is_mistake(one: Attempt) -> bool:
     return not one.right or bool(one.trace.hazards or one.trace.uneven or absent_lanes(one.trace))
-
-
-def _count(n: int, what: str, plural: str) -> str:
-    return f"{n} {what}{plural if n != 1 else ''}"

@@ -103,9 +103,9 @@ def without_the_wait() -> str:
     return SOLUTION.replace("        pipe.consumer_wait();\n", "")
 
 
-def recorded() -> dict | None:
-    """The lab's output on a GPU: {"gpu", "recorded", "output", "ms": {kernel: ms}}; None before it was recorded."""
-    return json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else None
+def recorded() -> dict:
+    """The lab's output on a GPU: {"gpu", "recorded", "output", "ms": {kernel: ms}}."""
+    return json.loads(RECORDED.read_text(encoding="utf-8"))
 
 
 def record(path: Path = RECORDED) -> LabReport:
@@ -127,7 +127,7 @@ def at_full_size(*sources: str) -> None:
     kept = recorded()
     if gpu is not None:
         print(f"On {gpu.name}, {date.today()}:\n\n{run(*sources, machine='gpu')}")
-    elif sources != LADDER or kept is None:
+    elif sources != LADDER:
         print("No GPU here.")
     else:
         print(f"Recorded on an {kept['gpu']}, {kept['recorded']}:\n\n{kept['output']}")
@@ -146,11 +146,8 @@ def show_speedups(*sources: str) -> None:
     elif sources:
         print("No GPU here: run this cell on one, in Colab for example.")
         return
-    elif kept is not None:
-        ms, source = kept["ms"], f"an {kept['gpu']}, {kept['recorded']}"
     else:
-        print("No GPU here, and nothing recorded.")
-        return
+        ms, source = kept["ms"], f"an {kept['gpu']}, {kept['recorded']}"
     print(f"{LAB_SIZE} cubed, on {source}:")
     for kernel in KERNELS:
         print(f"  {kernel.name:16} {ms[kernel.name]:.3f} ms")

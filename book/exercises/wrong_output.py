@@ -9,7 +9,7 @@ from .attempt import Attempt, attempt, in_ample_memory, what_if
 from .causes import Kernel, gone_astray, new_here
 from .diagnose import findings, named, wrong
 from .explain import own_line
-from .finding import HINT, Finding, explained, kinds, told
+from .finding import HINT, Finding, explained, told
 from .launches import unwritten
 from .touched import untouched
 from .words import MOVED
@@ -48,7 +48,7 @@ class Wrong:
 
 def _unset_input(e: Wrong):
     unset = np.isnan(e.output.astype(float)).any()
-    return unset and told("what-if", list(what_if(e.kernel.built, e.kernel.name, e.case)))
+    return unset and told("what-if", what_if(e.kernel.built, e.kernel.name, e.case))
 
 
 def _of_the_exercise(e: Wrong):
@@ -83,7 +83,7 @@ def _addresses(e: Wrong):
     """What the addresses say: arrays that are not used, and blocks that are exchanged."""
     kernel, case = e.kernel, e.case
     causes = told("untouched", untouched(case, e.last.trace, kernel.source, kernel.name))
-    causes = causes or told("what-if", list(what_if(kernel.built, kernel.name, case)))
+    causes = causes or told("what-if", what_if(kernel.built, kernel.name, case))
     return causes and [*e.said, *causes, *told("new-here", new_here(e.tries), HINT)]
 
 
@@ -97,7 +97,7 @@ def _no_cause(e: Wrong):
     more = [] if e.gaps.any() else _not_begun(e.kernel, e.last)
     if not more and not e.gaps.any() and e.kernel.exercise.arch is None:
         more = told("in-shared-memory", _in_shared(e.kernel, e.last), HINT)
-    if not more and kinds(e.said) == {"nothing-added"}:
+    if not more and {one.kind for one in e.said} == {"nothing-added"}:
         more = told(
             "not-stored",
             "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored.",

@@ -12,7 +12,7 @@ from book.exercises import attempt as attempts
 from book.exercises import diagnose, find, judge
 from book.exercises import finders_yield as held_out
 from book.exercises.cell import judge_answer
-from book.exercises.counts import NAMES, count
+from book.exercises.counts import NAMES, of_row
 from book.exercises.finding import explained
 from book.exercises.hopper.balance_roles.exercise import best_share
 from book.exercises.launches import POISON_BITS, poisoned, product, unwritten
@@ -277,7 +277,7 @@ def test_one_tile_fetched_ahead_in_the_first_turn_only_is_no_pipeline():
 
 def test_a_count_has_a_name():
     with pytest.raises(ValueError, match="no count 'speed'; there are warps"):
-        count(None, "speed")
+        of_row(None, "speed")
     exercises = [e for e in map(find, ("place_barriers", "wmma_tile")) if e.needs]
     assert {need.metric for e in exercises for need in e.needs} <= set(NAMES)
 

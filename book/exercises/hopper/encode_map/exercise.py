@@ -35,6 +35,18 @@ def encoded_map(describe) -> list[str]:
     return []
 
 
+def _wrong_box(box, rows: int, columns: int, row_bytes: int) -> str:
+    if box == (columns, rows):
+        return "the box's sides are the other way round. Rows come first, as in the matrix's shape"
+    if box[-1] == row_bytes:
+        return (
+            "the box counts elements, not bytes. A row of row_bytes bytes has row_bytes // itemsize"
+        )
+    if box[-1] * 2 == row_bytes:
+        return "not every element has two bytes: ask matrix.itemsize"
+    return ""
+
+
 def _refused(error: ValueError, matrix, rows: int, row_bytes: int) -> list[str]:
     asked, size = getattr(error, "refused", None), matrix.itemsize
     if asked is None:
@@ -54,13 +66,8 @@ def _refused(error: ValueError, matrix, rows: int, row_bytes: int) -> list[str]:
         return [
             f"A box is a tile, not the whole matrix: {rows} rows of {columns} elements of {size} bytes."
         ]
-    if asked.box == (columns, rows):
-        return ["The box counts rows first, then columns: its sides are the other way round."]
-    if asked.box[-1] == row_bytes:
-        return ["The box counts elements. A row of row_bytes bytes has row_bytes // itemsize."]
-    if asked.box[-1] == row_bytes // 2:
-        return ["An element does not always have two bytes: ask matrix.itemsize."]
-    return []
+    said = _wrong_box(asked.box, rows, columns, row_bytes)
+    return [f"{said[0].upper()}{said[1:]}."] if said else []
 
 
 def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
@@ -70,15 +77,8 @@ def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
         return f"the answer is a TensorMap, not {type(found).__name__}"
     columns = row_bytes // size
     if found.box != (rows, columns):
-        if found.box == (columns, rows):
-            return (
-                "the box's sides are the other way round. Rows come first, as in the matrix's shape"
-            )
-        if found.box[0] == rows and found.box[1] == row_bytes:
-            return "the box counts elements, not bytes. A row of row_bytes bytes has row_bytes // itemsize"
-        if found.box[0] == rows and found.box[1] * 2 == row_bytes:
-            return f"the box has {found.box[1]} columns of {size} bytes. Not every element has two bytes: ask matrix.itemsize"
-        return f"the box is {found.box}, and should be ({rows}, {columns}): rows, then elements of {size} bytes"
+        should = f"the box is {found.box}, and should be ({rows}, {columns}): rows, then elements of {size} bytes"
+        return _wrong_box(found.box, rows, columns, row_bytes) or should
     if found.swizzle != row_bytes:
         if not found.swizzle:
             return "the box is right, and there is no swizzle, so a column of chunks would lie in the same banks"

@@ -23,23 +23,24 @@ def axpy(rng) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-AXPY_SUSPECTS = {
-    "The old y is not added": lambda case: case.args[3] * case.args[0],
-    "x is not multiplied by a": lambda case: case.args[0] + case.args[1],
-    "a is added to x, not multiplied by it": lambda case: (
-        case.args[3] + case.args[0] + case.args[1]
+def _of(change):
+    """A suspect from what y would be, a function of x, y and a."""
+    return lambda case: change(case.args[0], case.args[1], case.args[3])
+
+
+SUSPECTS = {
+    "The old y is not added": _of(lambda x, y, a: a * x),
+    "x is not multiplied by a": _of(lambda x, y, a: x + y),
+    "a is added to x, not multiplied by it": _of(lambda x, y, a: a + x + y),
+    "The old y is multiplied by a too": _of(lambda x, y, a: a * (x + y)),
+    "Only the first block's elements are changed: i must count on from block to block": _of(
+        lambda x, y, a: np.where(np.arange(len(x)) < 128, a * x + y, y)
     ),
-    "The old y is multiplied by a too": lambda case: case.args[3] * (case.args[0] + case.args[1]),
-    "Only the first block's elements are changed: i must count on from block to block": lambda case: (
-        np.where(np.arange(len(case.expected)) < 128, case.expected, case.args[1])
-    ),
-    "x and y are the wrong way round: y is multiplied by a": lambda case: (
-        case.args[3] * case.args[1] + case.args[0]
-    ),
-    "The old y is added twice": lambda case: case.args[3] * case.args[0] + 2 * case.args[1],
-    "The old y is subtracted, not added": lambda case: case.args[3] * case.args[0] - case.args[1],
-    "The last element is left out": lambda case: np.where(
-        np.arange(len(case.expected)) < len(case.expected) - 1, case.expected, case.args[1]
+    "x and y are the wrong way round: y is multiplied by a": _of(lambda x, y, a: a * y + x),
+    "The old y is added twice": _of(lambda x, y, a: a * x + 2 * y),
+    "The old y is subtracted, not added": _of(lambda x, y, a: a * x - y),
+    "The last element is left out": _of(
+        lambda x, y, a: np.where(np.arange(len(x)) < len(x) - 1, a * x + y, y)
     ),
 }
 
@@ -72,7 +73,7 @@ def kept(case: Case, output) -> str | None:
 EXERCISE = Exercise.read(
     __file__,
     cases=axpy,
-    suspects=AXPY_SUSPECTS,
+    suspects=SUSPECTS,
     decode=kept,
     twin=lambda run: (
         run(case=1).trace.blocks * 128 - sum(row.threads for row in run(case=1).trace.rows("st"))

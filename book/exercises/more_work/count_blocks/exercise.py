@@ -21,46 +21,32 @@ RESIDENT = {  # threads per block, registers per thread, KiB of shared memory pe
 def resident_blocks(answer: dict[str, int]) -> list[str]:
     """Compare blocks per multiprocessor of an A100, counted by hand, with kernels.occupancy; say which limit was missed."""
     mistakes = [f"{row}: there is no such row" for row in answer if row not in RESIDENT]
-    for row, (threads, registers, kib) in RESIDENT.items():
-        given = answer.get(row)
-        if given is None:
-            mistakes.append(f"{row}: no count yet")
-            continue
-        if (number := whole(given)) is None:
-            mistakes.append(
-                f"{row}: a count is an integer, not {given!r}"
-                + (
-                    "; a part of a block is not resident, so round down"
-                    if isinstance(given, Real) and not isinstance(given, bool)
-                    else ""
-                )
-            )
-            continue
-        given = number
-        right = occupancy(80, threads, registers, kib * 1024).blocks
-        if given == right:
-            continue
-        uses = {
-            "threads": threads,
-            "registers": threads * registers,
-            "KiB of shared memory": kib + 1,
-            "blocks": 1,
-        }
-        over = [name for name, each in uses.items() if given * each > SM_80[name]]
-        if given < 0:
-            mistakes.append(f"{row}: not {given}; a count is 0 or more")
-        elif over == ["KiB of shared memory"] and given * kib <= SM_80[over[0]]:
-            mistakes.append(f"{row}: not {given}; each block takes 1 KiB more, for the system")
-        elif over:
-            name = over[0]
-            mistakes.append(
-                f"{row}: not {given}; that takes {given * uses[name]:,} {name}, and there are {SM_80[name]:,}"
-            )
-        else:
-            mistakes.append(
-                f"{row}: not {given}; one more fits: threads, registers, shared memory and blocks all suffice for it"
-            )
+    for row, setting in RESIDENT.items():
+        if said := _wrong_count(answer.get(row), *setting):
+            mistakes.append(f"{row}: {said}")
     return mistakes
+
+
+def _wrong_count(given, threads: int, registers: int, kib: int) -> str:
+    """What is wrong with this count of blocks; "" where nothing is."""
+    if given is None:
+        return "no count yet"
+    number = whole(given)
+    if number is None:
+        fraction = isinstance(given, Real) and not isinstance(given, bool)
+        more = "; a part of a block is not resident, so round down" if fraction else ""
+        return f"a count is an integer, not {given!r}{more}"
+    if number == occupancy(80, threads, registers, kib * 1024).blocks:
+        return ""
+    if number < 0:
+        return f"not {number}; a count is 0 or more"
+    uses = dict(zip(SM_80, (threads, threads * registers, kib + 1, 1), strict=True))
+    over = [name for name, each in uses.items() if number * each > SM_80[name]]
+    if not over:
+        return f"not {number}; one more fits: threads, registers, shared memory and blocks all suffice for it"
+    if over == ["KiB of shared memory"] and number * kib <= SM_80[over[0]]:
+        return f"not {number}; each block takes 1 KiB more, for the system"
+    return f"not {number}; that takes {number * uses[over[0]]:,} {over[0]}, and there are {SM_80[over[0]]:,}"
 
 
 def twin(run) -> int:
