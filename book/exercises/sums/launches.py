@@ -31,7 +31,7 @@ def pieces(size: int, block: int, counts=(512, 1000, 31, 257)):
     return cases
 
 
-def _of_pieces(size: int, pick):
+def of_pieces(size: int, pick):
     """A suspect from which of the `size` places of each piece are summed, how often: (size,) weights."""
 
     def guess(case):
@@ -46,6 +46,7 @@ def _of_pieces(size: int, pick):
 def piece_suspects(size: int) -> dict:
     """What is summed of a piece when a step is left out, or taken twice."""
     steps = [1 << i for i in range(size.bit_length() - 1)]
+    halves = steps[::-1]
     rows = {
         "Only the first of the values is there: nothing is added to the place that is stored": lambda t: (
             t == 0
@@ -76,16 +77,15 @@ def piece_suspects(size: int) -> dict:
         "Each step brings the first value of another thread, and not the sum that it has by then: what is added must be what "
         "was summed before": lambda t: t & (t - 1) == 0,
         "Lane 1 stores its sum: by these steps the sum of all arrives at lane 0": lambda t: (
-            _by_halves(size)[1]
+            by_shuffles(size, halves)[1]
         ),
     }
-    return {message: _of_pieces(size, pick) for message, pick in rows.items()}
+    return {message: of_pieces(size, pick) for message, pick in rows.items()}
 
 
-def _by_halves(size: int) -> np.ndarray:
-    """How often each lane counts each value after shuffles over 16, 8, 4, 2 and 1."""
-    held = np.eye(size)
-    for distance in (size >> n for n in range(1, size.bit_length())):
-        from_ = np.arange(size) + distance
-        held = held + held[np.where(from_ < size, from_, np.arange(size))]
+def by_shuffles(size: int, distances) -> np.ndarray:
+    """(size, size): how often each lane counts each value after shuffles down over these distances."""
+    held, lanes = np.eye(size), np.arange(size)
+    for distance in distances:
+        held = held + held[np.where(lanes + distance < size, lanes + distance, lanes)]
     return held
