@@ -50,19 +50,13 @@ def new_here(tries: Sequence[Attempt]) -> str | None:
     )
 
 
-def gone_astray(kernel: Kernel, cases) -> list[str]:
-    """What a block touches and must not, or must and does not, in the first of these cases that shows it."""
-    for case in cases if kernel.exercise.arch is None else ():
-        if case.drawn:
-            continue
-        mine, right = (
-            _one_block(built, kernel.name, case) for built in (kernel.built, kernel.solution())
-        )
-        if said := astray(case, mine, right, kernel.source, kernel.name):
-            return [said]
-    return []
-
-
-def _one_block(built: kernels.Build, name: str, case):
-    narrow = with_narrow_accesses(built)
-    return lambda block: in_ample_memory(narrow, name, case, [block])
+def gone_astray(kernel: Kernel, case) -> list[str]:
+    """What a block touches and must not, or must and does not, in this case."""
+    if kernel.exercise.arch is not None or case.drawn:
+        return []
+    mine, right = (
+        lambda block, built=built: in_ample_memory(built, kernel.name, case, [block])
+        for built in map(with_narrow_accesses, (kernel.built, kernel.solution()))
+    )
+    said = astray(case, mine, right, kernel.source, kernel.name)
+    return [said] if said else []

@@ -70,9 +70,8 @@ _APART = (
 )
 
 
-_GOES_ON = tuple(
-    "=+-*/%,(?:&|^<>"
-)  # a line that ends with one of these is not the end of its statement
+# A line that ends with one of these is not the end of its statement.
+_GOES_ON = tuple("=+-*/%,(?:&|^<>")
 
 
 def statement_start(line: int, lines: list[str]) -> int:

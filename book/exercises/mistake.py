@@ -62,7 +62,7 @@ def _raced(kernel: Kernel, last: Attempt) -> tuple:
         if exercise.decode:
             said += (exercise.decode(case, last.output),)
         if case.product is not None or case.output == 1:
-            said += tuple(gone_astray(kernel, [case]))
+            said += tuple(gone_astray(kernel, case))
     elif "write" in first.kind and exercise.watch:
         # The turns of two lanes of one warp are not told apart by barriers.
         one_warp = first.other_thread and first.thread[0] // 32 == first.other_thread[0] // 32
@@ -77,7 +77,7 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt]) -> tuple[str, ...]:
     shared, wide_only = _in_shared_memory(last), _of_wide_only(kernel, last)
     if shared and (beyond := beyond_its_end(exercise, kernel.source, [last.case], last.error)):
         return beyond
-    seen = [] if shared else gone_astray(kernel, [last.case])
+    seen = [] if shared else gone_astray(kernel, last.case)
     # Launches that are right though none of their sizes equals another: their indices are right.
     whole = [one for one in tries[:-1] if one.right and sizes_differ(one.case)]
     if whole and special:

@@ -11,14 +11,6 @@ from .exercise import Exercise
 from .explain import own_line, quote
 
 GLOBAL, SHARED = "global", "shared"
-# What a goal counts, and in which memory it is spent.
-_SPENT = {
-    "shared_wavefronts": SHARED,
-    "bytes read from shared memory": SHARED,
-    "global_sectors": GLOBAL,
-    "global_requests": GLOBAL,
-    "bytes read from global memory": GLOBAL,
-}
 
 
 @dataclass(frozen=True)
@@ -72,17 +64,15 @@ def of_accesses(exercise: Exercise, traces: dict, source: str) -> tuple[Picture,
 
     traces: of the cases by label, of which that of the goal counts. Without a goal it is global memory, at the first case.
     """
-    first = next(iter(traces))
-    wanted: dict[str, str] = {}
-    missed = set()
+    wanted, missed = {}, set()
     for goal in exercise.goals:
-        if goal.metric in _SPENT:
-            space = _SPENT[goal.metric]
-            wanted.setdefault(space, goal.case if goal.case in traces else first)
+        space = next((one for one in (SHARED, GLOBAL) if one in goal.metric), None)
+        if space is not None:
+            wanted.setdefault(space, goal.case)
             counted = goal.metric != "global_requests"  # a picture shows sectors, not requests
-            if counted and goal.case in traces and goal.value(traces[goal.case]) > goal.limit:
+            if counted and goal.value(traces[goal.case]) > goal.limit:
                 missed.add(space)
-    wanted = wanted or {GLOBAL: first}
+    wanted = wanted or {GLOBAL: next(iter(traces))}
     found = (_worst(traces[label], space, exercise.name, source) for space, label in wanted.items())
     return tuple(
         replace(picture, missed=picture.space in missed) for picture in found if picture is not None

@@ -22,8 +22,7 @@ def touched(trace) -> dict[int, set[str]]:
     for row in trace.instructions:
         for access in trace.accesses(row):
             if access.buffer.startswith("argument "):
-                kind = "store" if access.kind == "store" else access.kind
-                found.setdefault(int(access.buffer.split()[1]), set()).add(kind)
+                found.setdefault(int(access.buffer.split()[1]), set()).add(access.kind)
     return found
 
 
@@ -188,15 +187,9 @@ def spans(name: str, shape, found: np.ndarray, most: int = 3) -> str:
                 for text in ([f"{at(run[0])} to {at(run[-1])}"] if len(run) > 2 else map(at, run))
             ]
         )
-    if len(found) <= most + 1:
-        return joined(list(map(at, found)))
-    lengths = {len(run) for run in runs}
-    if lengths == {1}:
-        shown = ", ".join(map(at, found[:most]))
-    else:
-        shown = ", ".join(
-            f"{at(run[0])} to {at(run[-1])}" if len(run) > 1 else at(run[0]) for run in runs[:most]
-        )
+    shown = ", ".join(
+        f"{at(run[0])} to {at(run[-1])}" if len(run) > 1 else at(run[0]) for run in runs[:most]
+    )
     return f"{shown} and so on ({len(found)} in all, the last {at(found[-1])})"
 
 

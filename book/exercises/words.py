@@ -25,7 +25,7 @@ WORDS = {
     "no-alpha": "Every element is A @ B, not multiplied by alpha, which is {alpha:g}. Does alpha lose its digits on the way?",
     "factor": "Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?",
     "scaled": "The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {alpha:g} * (A @ B) + {beta:g} * "
-    "(the old C), with alpha={alpha:g} and beta={beta:g}.{named}",
+    "(the old C), with alpha={alpha:g} and beta={beta:g}.",
     "moved-chunk": "{here} of the output{chunk} holds what belongs at {there}{how}.",
     "moved-line": "{begins}: the {what} that is computed and the {what} that is stored are not the same.",
 }

@@ -62,7 +62,7 @@ def _of_the_exercise(e: Wrong):
 def _from_the_output(e: Wrong):
     last = e.said[-1].kind
     if last in MOVED:
-        more = gone_astray(e.kernel, [e.case])
+        more = gone_astray(e.kernel, e.case)
         if more:
             return [*e.said, *told("addresses", more)]
     if not explained(e.said):
@@ -89,7 +89,7 @@ def _addresses(e: Wrong):
 
 def _astray(e: Wrong):
     """Which elements of global memory a block touches and must not, or must and does not."""
-    causes = told("astray", gone_astray(e.kernel, [e.case]))
+    causes = told("astray", gone_astray(e.kernel, e.case))
     return causes and [*e.said, *causes, *told("new-here", new_here(e.tries), HINT)]
 
 

@@ -10,9 +10,12 @@ from book.exercises.exercise import Exercise, Goal, Need
 from book.exercises.sums.launches import by_shuffles, of_pieces, piece_suspects, pieces
 
 SUSPECTS = piece_suspects(32) | {
-    "The distances get smaller by 4, and have to be halved: 16, 8, 4, 2 and 1": of_pieces(
-        32, lambda t: by_shuffles(32, (16, 12, 8, 4))[0]
-    ),
+    **{
+        f"The distances get smaller by {n}, and have to be halved: 16, 8, 4, 2 and 1": of_pieces(
+            32, lambda t, n=n: by_shuffles(32, range(16, 0, -n))[0]
+        )
+        for n in (1, 2, 3, 4, 8)
+    },
     **{
         f"With a width of {n} each {n} lanes are by themselves, and no value comes from beyond them: leave the width out": (
             of_pieces(32, lambda t, n=n: 32 // n * (t < n))
