@@ -14,7 +14,6 @@ CUDA_NAMES = (
     "mma_m16n8k16", "fmaf", "min", "max", "wmma", "float4", "float2", "unsigned", "constexpr",
 )  # fmt: skip
 
-
 WMMA = {
     "mma_sync": "mma_sync takes (accumulator, matrix_a, matrix_b, accumulator), in this order.",
     "load_matrix_sync": "load_matrix_sync takes (fragment, pointer, stride); the pointer is to the fragment's own type, and an "

@@ -4,7 +4,6 @@ from collections import Counter
 
 _READS = ("ld", "wmma.load")
 
-
 _SHARE = 3  # the last turns of a loop have nothing more to fetch
 
 

@@ -140,18 +140,16 @@ def _matches(case: Case, got, missing, guess) -> bool:
     predicted = _predicted(case, guess)
     if predicted is None:
         return False
-    closeness = (20, 2) if case.tolerance else (1,)
-    return any(_within(case, got, missing, predicted, times) for times in closeness)
-
-
-def _within(case: Case, got, missing, predicted, times: float) -> bool:
-    loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
-    with np.errstate(invalid="ignore"):
-        differs = (
-            np.abs(predicted - case.expected) > loose if case.tolerance else got != case.expected
-        )
-    same = _same(case, got, predicted, times)
-    return bool((same | missing).all() and (differs & ~missing).any())
+    for times in (20, 2) if case.tolerance else (1,):
+        loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
+        with np.errstate(invalid="ignore"):
+            differs = np.abs(predicted - case.expected) > loose
+        if not case.tolerance:
+            differs = got != case.expected
+        same = _same(case, got, predicted, times)
+        if (same | missing).all() and (differs & ~missing).any():
+            return True
+    return False
 
 
 def _moved(case: Case, got, bad, missing) -> Finding | None:

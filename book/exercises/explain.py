@@ -36,7 +36,6 @@ _STOPPED = {
     errors.Trap: ("it stopped itself (trap)", ""),
 }
 
-
 # By the emulator's own reason, where the class of the error says too little.
 _REASONS = {
     "arrivals": (
@@ -68,7 +67,6 @@ _APART = (
     "The lanes of one warp wait at different places. An instruction of the whole warp (mma, ldmatrix, wmma, a "
     "shuffle) needs all 32 lanes together: no `if` around it that only some take."
 )
-
 
 # A line that ends with one of these is not the end of its statement.
 _GOES_ON = tuple("=+-*/%,(?:&|^<>")

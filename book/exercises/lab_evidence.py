@@ -277,11 +277,11 @@ def show_occupancy(*sources: str, arch: int = DEFAULT_ARCH) -> None:
 
 
 WHY = {
-    "warp instructions": lambda trace: sum(row.warps for row in trace.instructions),
-    "bytes read from global memory": lambda trace: count(trace, "bytes read from global memory"),
-    "shared-memory wavefronts": lambda trace: trace.total("shared_wavefronts"),
-    "warps at a barrier": lambda trace: count(trace, "barriers"),
-    "bytes copied by cp.async": lambda trace: count(trace, "bytes copied by cp.async"),
+    "warp instructions": "warps",
+    "bytes read from global memory": "bytes read from global memory",
+    "shared-memory wavefronts": "shared_wavefronts",
+    "warps at a barrier": "barriers",
+    "bytes copied by cp.async": "bytes copied by cp.async",
 }
 
 
@@ -290,7 +290,7 @@ def show_why(*sources: str) -> None:
     report = run(*sources, size=128, machine="emulator")
     for what, counted in WHY.items():
         values = [
-            f"{counted(r.trace):>12,}" if r.trace is not None else f"{'stopped':>12}"
+            f"{count(r.trace, counted):>12,}" if r.trace is not None else f"{'stopped':>12}"
             for r in report.runs
         ]
         print(f"{what:30}", *values)

@@ -46,7 +46,6 @@ _STEPS = (
     ("v", "a row down", 24, (0, 1)),
 )
 
-
 LAYOUT_SLIPS = {
     "These strides count elements of the tile column by column, not in memory: compose them with (16,8):(24,1).": ((4, 16), 1),
     "The strides of t % 4 and of t / 4 are the other way round: t % 4 goes down the rows.": ((1, 96), 24),

@@ -6,51 +6,38 @@ from book.exercises.exercise import Case, Exercise
 from book.exercises.launches import poisoned
 
 
+def in_bands(tiles_m, tiles_n, group=4) -> np.ndarray:
+    """(tiles_m, tiles_n) int32: the block that visits each tile."""
+    visits = [
+        (m, n)
+        for top in range(0, tiles_m, group)
+        for n in range(tiles_n)
+        for m in range(top, min(top + group, tiles_m))
+    ]
+    order = np.empty((tiles_m, tiles_n), np.int32)
+    for block, place in enumerate(visits):
+        order[place] = block
+    return order
+
+
 def orders(rng):
-    def right(tiles_m, tiles_n, group=4):
-        visits = [
-            (m, n)
-            for top in range(0, tiles_m, group)
-            for n in range(tiles_n)
-            for m in range(top, min(top + group, tiles_m))
-        ]
-        order = np.empty((tiles_m, tiles_n), np.int32)
-        for block, place in enumerate(visits):
-            order[place] = block
-        return order
-
-    return tuple(
-        Case(
-            f"{m} x {n} tiles",
-            (poisoned((m, n), np.int32), np.int32(m), np.int32(n)),
-            0,
-            right(m, n),
-            (m * n,),
-            (32,),
-            special=f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
-            if m % 4
-            else "",
-        )
-        for m, n in (
-            (8, 6),
-            (10, 3),
-            (3, 5),
-            (1, 7),
-            (9, 1),
-            (22, 3),
-            tuple(map(int, rng.integers(1, 20, 2))),
-        )
-    )
+    drawn = tuple(map(int, rng.integers(1, 20, 2)))
+    cases = []
+    for m, n in ((8, 6), (10, 3), (3, 5), (1, 7), (9, 1), (22, 3), drawn):
+        args = poisoned((m, n), np.int32), np.int32(m), np.int32(n)
+        last = f"the last band has {m % 4} row{'s' if m % 4 > 1 else ''} of tiles, not 4"
+        special = last if m % 4 else ""
+        label = f"{m} x {n} tiles"
+        cases.append(Case(label, args, 0, in_bands(m, n), (m * n,), (32,), special=special))
+    return tuple(cases)
 
 
-def rows_of_order(case):
-    m, n = case.expected.shape
-    return np.arange(m * n, dtype=np.int32).reshape(m, n)
+def in_rows(case):
+    return np.arange(case.expected.size, dtype=np.int32).reshape(case.expected.shape)
 
 
-def columns_of_order(case):
-    m, n = case.expected.shape
-    return np.arange(m * n, dtype=np.int32).reshape(n, m).T
+def in_columns(case):
+    return np.arange(case.expected.size, dtype=np.int32).reshape(case.expected.shape[::-1]).T
 
 
 def first_tile_astray(case, out) -> str | None:
@@ -69,8 +56,8 @@ EXERCISE = Exercise.read(
     __file__,
     cases=orders,
     suspects={
-        "This is row-major order: no bands": rows_of_order,
-        "This is column-major order over the whole of C: no bands": columns_of_order,
+        "This is row-major order: no bands": in_rows,
+        "This is column-major order over the whole of C: no bands": in_columns,
     },
     decode=first_tile_astray,
     outside="A band has GROUP rows of tiles, the last one as many as are left. So for every block m has to be below "

@@ -48,7 +48,6 @@ STEP_SUSPECTS = {
     "The sums are subtracted from one another, not added": _steps(lambda s: 1 - 2 * (s % 2)),
 }
 
-
 HEAVY = 4096.0  # its square is 2 ** 24, from where a float cannot hold odd numbers
 
 

@@ -89,7 +89,6 @@ DESCRIPTOR_SUSPECTS = {
     ),
 }  # fmt: skip
 
-
 EXERCISE = Exercise.read(
     __file__,
     cases=tile_products(((64, 128, 64), (100, 200, 64), (64, 128, 40)), (64, 128), 128),

@@ -19,7 +19,6 @@ ACCESSES = {
     "float4 s[lane]": "float4*>(s)[lane];",
 }
 
-
 WORDS = {  # which word each lane reads; the float4 reads four
     "s[lane]": lambda lane: lane,
     "s[2 * lane]": lambda lane: 2 * lane,
@@ -27,7 +26,6 @@ WORDS = {  # which word each lane reads; the float4 reads four
     "s[32 * lane]": lambda lane: 32 * lane,
     "s[33 * lane]": lambda lane: 33 * lane,
 }
-
 
 SLIPS = {
     ("s[2 * lane]", 1): "lanes 0 and 16 read words 0 and 32, and both lie in bank 0",

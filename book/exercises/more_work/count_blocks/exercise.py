@@ -8,7 +8,6 @@ from kernels.occupancy import occupancy
 
 SM_80 = {"threads": 2048, "registers": 65_536, "KiB of shared memory": 164, "blocks": 32}
 
-
 RESIDENT = {  # threads per block, registers per thread, KiB of shared memory per block
     "256 threads, 32 registers, 16 KiB": (256, 32, 16),
     "256 threads, 96 registers, 16 KiB": (256, 96, 16),

@@ -59,7 +59,6 @@ SLICE_SUSPECTS = {
     ),
 }
 
-
 EXERCISE = Exercise.read(
     __file__,
     cases=slices_of_k,

@@ -69,7 +69,6 @@ TF32_SUSPECTS = {
 
 }  # fmt: skip
 
-
 EXERCISE = Exercise.read(
     __file__,
     cases=tf32_products,
