@@ -67,12 +67,10 @@ def _predicted(case: Case, guess) -> np.ndarray | None:
     return None if predicted is None or predicted.shape != case.expected.shape else predicted
 
 
-def findings(
-    case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None
-) -> list[Finding]:
+def findings(case: Case, got: np.ndarray, suspects=(), others=(), fine=()) -> list[Finding]:
     """What is wrong with this output; empty when nothing is. The finders are asked in order, until one knows a cause.
 
-    others, fine, first: other launches of the same kernel, which tell suspects apart that look alike here (`named`).
+    others, fine: other launches of the same kernel, which tell suspects apart that look alike here (`named`).
     """
     bad, missing = wrong(case, got), unwritten(got)
     if not bad.any():
@@ -81,7 +79,7 @@ def findings(
     bad = bad & ~missing
     if not bad.any():
         return found
-    more = named(case, got, suspects, others, fine, first)
+    more = named(case, got, suspects, others, fine)
     for finder in () if more else FINDERS:
         if one := finder(case, got, bad, missing):
             more = [one]

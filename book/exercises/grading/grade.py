@@ -6,7 +6,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing import current_process, get_context
 from pathlib import Path
 
@@ -35,10 +35,6 @@ class Grade:
     headline: str
     lines: tuple[str, ...] = ()
     seconds: float = 0.0
-
-    def row(self) -> dict:
-        """For JSON."""
-        return asdict(self)
 
 
 def seed(course: int, student: str, exercise: str) -> np.random.Generator:

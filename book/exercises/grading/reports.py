@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import groupby
 
 from .grade import Grade
@@ -16,7 +17,9 @@ def written(grades: Sequence[Grade], kind: str, assignment: str = "gemm-ladder")
     for one file per submission.
     """
     if kind == "json":
-        return json.dumps({"assignment": assignment, "grades": [g.row() for g in grades]}, indent=1)
+        return json.dumps(
+            {"assignment": assignment, "grades": [asdict(g) for g in grades]}, indent=1
+        )
     if kind == "csv":
         heads = ["student", "exercise", "passed", "headline", "seconds"]
         rows = [[g.student, g.exercise, int(g.passed), g.headline, g.seconds] for g in grades]
