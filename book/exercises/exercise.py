@@ -89,25 +89,17 @@ class Need(Counted):
 
 
 @dataclass(frozen=True)
-class Rival:
-    """Be faster than a rung of the ladder at a `size` cubed product. Only a GPU can tell."""
-
-    rung: str
-    size: int
-
-
-@dataclass(frozen=True)
 class Exercise:
     """One exercise. `cases(rng)` gives fresh random launches, the last of a size drawn anew; `judge(answer)` judges an
     answer that is not a kernel.
 
-    `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a
-    right output does not show; `outside` what an access outside an array most likely means here, where no guard
-    would help; `decode(case, output)` what a wrong output holds, where no suspect gives it; `watch(case, trace)` what a wrong
-    launch accessed that it should not. `variable` is what an answer that is no kernel is called in its cell. `arch`:
-    what a kernel is compiled for, where not for sm_80; a GPU of another generation does not run it. `twin(run)`
-    counts the answer to the question of the page (`twins.Run`), by launching the kernel, or `no_kernel` says in a
-    word by what else.
+    `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a right
+    output does not show; `outside` what an access outside an array most likely means here, where no guard would help;
+    `decode(case, output)` what a wrong output holds, where no suspect gives it; `watch(case, trace)` what a wrong launch
+    accessed that it should not. `variable` is what an answer that is no kernel is called in its cell. `faster_than`: a rung
+    to beat, and the size of a cubed product, on a GPU. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of
+    another generation does not run it. `twin(run)` counts the answer to the question of the page (`twins.Run`), by
+    launching the kernel, or `no_kernel` says in a word by what else.
     """
 
     name: str
@@ -121,7 +113,7 @@ class Exercise:
     cases: Callable[[np.random.Generator], tuple[Case, ...]] | None = None
     goals: tuple[Goal, ...] = ()
     needs: tuple[Need, ...] = ()
-    faster_than: Rival | None = None
+    faster_than: tuple[str, int] | None = None
     suspects: Mapping[str, Callable[[Case], np.ndarray | None]] = field(default_factory=dict)
     inspect: Callable | None = None
     decode: Callable[[Case, np.ndarray], str | None] | None = None

@@ -41,7 +41,7 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
                     f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
                     "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
                 )
-            elif first and _updates(first) and not _some_store(trace, hazard):
+            elif first and _UPDATE.match(first) and not _some_store(trace, hazard):
                 did = (
                     f"reads a place{name} before anybody has stored there: `+=` adds to what is in it, which is nothing yet. "
                     "Store with `=`"
@@ -76,23 +76,22 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
         if not any(text[:3] == other[:3] for other in said):
             said.append(text)
     said = [line for text in said[:3] for line in text]
-    if any(h.kind == "unfinished-copy" and not two_copies(h, file) for h in trace.hazards):
+    # Copies that meet reads, not other copies of the same statement.
+    unfinished = [h for h in trace.hazards if h.kind == "unfinished-copy"]
+    if any(own_line(h.frames, file) != own_line(h.other_frames, file) for h in unfinished):
         said += _waits(trace, source)
     return (headline, *said)
 
 
-def two_copies(hazard, file: str) -> bool:
-    """Whether both accesses are by one statement, which copies."""
-    return own_line(hazard.frames, file) == own_line(hazard.other_frames, file)
-
-
 def _waits(trace, source: str) -> list[str]:
     """What the waits of this launch are for, where a copy by cp.async is used before it has landed."""
-    if not trace.rows("cp.async.ca") and not trace.rows("cp.async.cg"):
+    if (
+        not trace.rows("cp.async.c")
+        or trace.rows("cp.async.mbarrier")
+        or trace.rows("cp.async.bulk")
+    ):
         return []
     waits, commits = trace.rows("cp.async.wait"), trace.rows("cp.async.commit")
-    if trace.rows("cp.async.mbarrier") or trace.rows("cp.async.bulk"):
-        return []
     pipeline = "memcpy_async" in source  # it waits for nothing where nothing is committed
     commit = "producer_commit()" if pipeline else "cp_async_commit()"
     wait = "consumer_wait()" if pipeline else "cp_async_wait<n>()"
@@ -154,10 +153,6 @@ def _some_store(trace, hazard) -> bool:
         row.shared_wavefronts and row.frames != hazard.frames and row.threads % threads
         for row in trace.rows("st")
     )
-
-
-def _updates(quoted: str) -> bool:
-    return bool(_UPDATE.match(quoted))
 
 
 def _who_meets(hazard, place: str) -> str:

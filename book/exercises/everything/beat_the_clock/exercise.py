@@ -1,6 +1,6 @@
 """Beat a rung's time."""
 
-from book.exercises.exercise import Exercise, Goal, Rival
+from book.exercises.exercise import Exercise, Goal
 from book.exercises.launches import products
 
 EXERCISE = Exercise.read(
@@ -16,6 +16,6 @@ EXERCISE = Exercise.read(
         Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),
         Goal("bytes read from global memory", 65_536, "M=64, N=64, K=64"),
     ),
-    faster_than=Rival("coarsened_1d", 2048),
+    faster_than=("coarsened_1d", 2048),
     twin=lambda run: run.count("bytes read from shared memory") // (256 * 64),
 )
