@@ -10,9 +10,7 @@ import threading
 import time
 
 AGAIN = 0.5  # seconds until a body that has caught the first exception gets another
-LOOK = (
-    0.1  # seconds between two looks at the time: no timer is there in every system and every thread
-)
+LOOK = 0.1  # seconds between two looks of a thread, which every system has, as not all have timers
 
 
 class DoesNotEnd(Exception):
@@ -48,7 +46,7 @@ def time_limit(seconds: float):
     try:
         yield
     except DoesNotEnd as error:
-        error.__init__(seconds, found[0])
+        error.__init__(seconds, found[0] if found else None)
         raise
     finally:
         done.set()
