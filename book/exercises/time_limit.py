@@ -51,6 +51,8 @@ def time_limit(seconds: float):
     finally:
         done.set()
         watcher.join()
+        # What was asked for as the body ended is not to reach the caller.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(runner), None)
 
 
 def _ptx_line(frame) -> int | None:
