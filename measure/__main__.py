@@ -14,7 +14,7 @@ from kernels.gpus import gpu
 from kernels.rungs import RUNGS, find
 from kernels.table import table
 
-from .record import PARTS
+from .record import PARTS, part
 
 
 def seconds(text: str) -> float:
@@ -31,14 +31,8 @@ def seconds(text: str) -> float:
 def run_bench(options) -> int:
     from .bench import SIZES, bench
 
-    bench(
-        options.rungs or None,
-        options.size or SIZES,
-        options.samples,
-        options.defaults,
-        True,
-        options.json,
-    )
+    size = options.size or SIZES
+    bench(options.rungs, size, options.samples, options.defaults, file=options.json)
     return 0
 
 
@@ -75,7 +69,7 @@ def run_limits(options) -> int:
     for name in options.rungs:
         find(name)
     if gpu() is not None:
-        print(record_limits(options.rungs or None))
+        print(record_limits(options.rungs))
     stored = recorded_limits()
     rows = [row for row in stored["rows"] if not options.rungs or row["rung"] in options.rungs]
     if missing := sorted(set(options.rungs) - {row["rung"] for row in rows}):
@@ -108,7 +102,7 @@ def run_record(options) -> int:
 
     if options.compile_only:
         count = compile_all(
-            options.rungs or None, options.arch, options.jobs, not options.no_space, options.seconds
+            options.rungs, options.arch, options.jobs, not options.no_space, options.seconds
         )
         print(f"{count} builds are in the cache, or do not compile")
         return 0
@@ -118,11 +112,10 @@ def run_record(options) -> int:
 
 
 def run_recording(module: str, does: str = "record", *named: str):
-    """Of a part that only records: its `record`, imported when it is asked for, with the options that are named."""
+    """Of a part that only records: see `record.part`."""
 
     def run(options) -> int:
-        given = [getattr(options, name) for name in named]
-        print(getattr(importlib.import_module(f".{module}", __package__), does)(*given))
+        print(part(module, does, *named)(options))
         return 0
 
     return run
@@ -168,16 +161,10 @@ def run_machine(options) -> int:
     if stored is None:
         raise UnsupportedGPU("no machine was measured yet, and there is no GPU here to measure")
     print(stored.label)
-    cells = [
-        [
-            row.kind,
-            row.name,
-            f"{row.value:g}",
-            row.unit,
-            "" if row.clock_ghz is None else f"{row.clock_ghz:.3f}",
-        ]
-        for row in stored.rows.values()
-    ]
+    cells = []
+    for row in stored.rows.values():
+        clock = "" if row.clock_ghz is None else f"{row.clock_ghz:.3f}"
+        cells.append([row.kind, row.name, f"{row.value:g}", row.unit, clock])
     print(table(["kind", "what", "value", "unit", "GHz"], cells))
     return 0
 
@@ -228,6 +215,32 @@ def run_published(options) -> int:
     return 0
 
 
+# Commands without options: what their help says, and what runs them where it is not a module's `record`.
+BARE = {
+    "sanitize": "compute-sanitizer beside the emulator; recorded without a GPU",
+    "first-call": "what cuBLAS's first call costs; recorded without a GPU",
+    "announced": "a wrong number of announced bytes: where a phase ends nevertheless; needs sm_90",
+    "linear": "a fused layer beside PyTorch's: checks and times, needs both",
+    "cublaslt": "cuBLASLt's best algorithm and layout beside gemmEx and the fastest rung",
+    "torch": "PyTorch's product beside cuBLAS and a rung: needs both",
+    "machine": "arithmetic, bytes and latencies of the machine; recorded without a GPU",
+    "shared-clocks": "the clocks that a wavefront of shared memory takes",
+    "small-tiles": "a kernel of small tiles with and without its swizzle",
+    "variants": "settings that a page argues about, in turn in one run",
+    "ablation": "warp_tiled with each of its ideas taken out",
+    "readme": "write kernels/README.md, the ladder at a glance",
+    "emulator-speed": "the emulator beside Numba's simulator, on a CPU",
+}
+RUNS = {
+    "sanitize": run_sanitize,
+    "first-call": run_first_call,
+    "machine": run_machine,
+    "ablation": run_ablation,
+    "readme": run_recording("readme", "write"),
+}
+MODULES = {"linear": "with_linear", "cublaslt": "with_cublaslt", "torch": "with_torch"}
+
+
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -235,7 +248,7 @@ def arguments() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True)
 
-    def command(name, run, text, rungs="*"):
+    def command(name, run, text, rungs=None):
         added = commands.add_parser(name, help=text, description=text)
         if rungs:
             added.add_argument(
@@ -247,19 +260,20 @@ def arguments() -> argparse.ArgumentParser:
     def sizes(added):
         added.add_argument("--size", nargs="+", type=size, metavar="N|MxNxK")
 
+    def flag(added, name, text):
+        added.add_argument(name, action="store_true", help=text)
+
     def defines(added):
         added.add_argument(
             "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
         )
 
-    benching = command("bench", run_bench, "time against cuBLAS; recorded rows without a GPU")
+    benching = command(
+        "bench", run_bench, "time against cuBLAS; recorded rows without a GPU", rungs="*"
+    )
     sizes(benching)
     benching.add_argument("--samples", type=int, default=25)
-    benching.add_argument(
-        "--defaults",
-        action="store_true",
-        help="the rows' own configurations, not the searched ones",
-    )
+    flag(benching, "--defaults", "the rows' own configurations, not the searched ones")
     benching.add_argument("--json", type=Path, metavar="FILE")
 
     tuning = command("tune", run_tune, "search a rung's tiles, warps and stages", rungs="+")
@@ -270,7 +284,9 @@ def arguments() -> argparse.ArgumentParser:
 
     tuning.add_argument("--seconds", type=seconds, default=math.inf, help="of timing, in all")
 
-    recording = command("record", run_record, "measure here and write what results/ holds of a GPU")
+    recording = command(
+        "record", run_record, "measure here and write what results/ holds of a GPU", rungs="*"
+    )
     sizes(recording)
     recording.add_argument(
         "--part",
@@ -281,30 +297,23 @@ def arguments() -> argparse.ArgumentParser:
     recording.add_argument(
         "--seconds", type=seconds, default=math.inf, help="for all parts together"
     )
-    recording.add_argument(
-        "--again", action="store_true", help="measure what is recorded already too"
-    )
+    flag(recording, "--again", "measure what is recorded already too")
     recording.add_argument("--json", type=Path, metavar="FILE", help="where the rows of bench go")
     recording.add_argument("--jobs", type=int, help="processes that compile")
-    recording.add_argument(
-        "--compile-only", action="store_true", help="fill the cache; needs no GPU"
-    )
-    recording.add_argument(
-        "--no-space", action="store_true", help="compile what is timed, not what is searched"
-    )
+    flag(recording, "--compile-only", "fill the cache; needs no GPU")
+    flag(recording, "--no-space", "compile what is timed, not what is searched")
     recording.add_argument("--arch", type=int, help="compile for this architecture")
 
-    comparing = command("compare", run_compare, "the emulator's counts beside Nsight Compute's")
+    comparing = command(
+        "compare", run_compare, "the emulator's counts beside Nsight Compute's", rungs="*"
+    )
     sizes(comparing)
     defines(comparing)
-    comparing.add_argument("--store", action="store_true", help="write results/compare-<gpu>.json")
+    flag(comparing, "--store", "write results/compare-<gpu>.json")
     comparing.add_argument("--once", metavar="JSON", help=argparse.SUPPRESS)
 
     elsewhere = command(
-        "elsewhere",
-        run_elsewhere,
-        "others' Blackwell kernels on the emulator; needs no GPU",
-        rungs=None,
+        "elsewhere", run_elsewhere, "others' Blackwell kernels on the emulator; needs no GPU"
     )
     clone = "what `git clone --depth 1 https://github.com/{}` leaves"
     for option, repository, more in (
@@ -315,24 +324,15 @@ def arguments() -> argparse.ArgumentParser:
         ("--b200-sums", "north-numerical-computing/MATLAB-tensor-core", ": sums of a B200"),
     ):
         elsewhere.add_argument(option, metavar="PATH", help=clone.format(repository) + more)
-    elsewhere.add_argument(
-        "--triton", action="store_true", help="products that Triton compiles (pip install triton)"
-    )
-    elsewhere.add_argument("--store", action="store_true", help="write results/elsewhere.json")
-    published = command(
-        "published", run_published, "minimal kernels of published patterns", rungs=None
-    )
-    published.add_argument(
-        "--compile-only", action="store_true", help="fill the cache; needs no GPU"
-    )
+    flag(elsewhere, "--triton", "products that Triton compiles (pip install triton)")
+    flag(elsewhere, "--store", "write results/elsewhere.json")
+    published = command("published", run_published, "minimal kernels of published patterns")
+    flag(published, "--compile-only", "fill the cache; needs no GPU")
     published.add_argument("--arch", type=int, help="compile for this architecture")
     from emulator.arguments import WAYS, extents
 
     looking = command(
-        "inspect",
-        run_by("inspection"),
-        "run somebody's kernel on the emulator, and annotate it",
-        rungs=None,
+        "inspect", run_by("inspection"), "run somebody's kernel on the emulator, and annotate it"
     )
     looking.add_argument("file", metavar="FILE.cu|FILE.ptx")
     looking.add_argument("--entry", help="the kernel, or an instance of a template: 'reduce<256>'")
@@ -349,7 +349,7 @@ def arguments() -> argparse.ArgumentParser:
     )
     looking.add_argument("--shared", type=int, default=0, help="bytes of dynamic shared memory")
     looking.add_argument("--cluster", type=extents, help="blocks of a cluster")
-    looking.add_argument("--cooperative", action="store_true", help="as grid.sync() needs")
+    flag(looking, "--cooperative", "as grid.sync() needs")
     looking.add_argument("--arch", default="80", help="compile for sm_80, or 90a, ...")
     defines(looking)
     looking.add_argument("--show", action="append", default=[], type=int, metavar="N")
@@ -359,39 +359,35 @@ def arguments() -> argparse.ArgumentParser:
     )
 
     tritons = command(
-        "triton", run_triton, "the product in Triton beside ours and cuBLAS: needs both", rungs=None
+        "triton", run_triton, "the product in Triton beside ours and cuBLAS: needs both"
     )
-    tritons.add_argument("--ptx", action="store_true", help="store its PTX; needs Triton, no GPU")
+    flag(tritons, "--ptx", "store its PTX; needs Triton, no GPU")
     tritons.add_argument("--seconds", type=seconds, default=240.0, help="for the searches")
 
     cutes = command(
-        "cute",
-        run_cute,
-        "the product in CuTe's Python: its PTX, without a GPU, or its times",
-        rungs=None,
+        "cute", run_cute, "the product in CuTe's Python: its PTX, without a GPU, or its times"
     )
-    cutes.add_argument("--time", action="store_true", help="time what is stored; needs a GPU only")
+    flag(cutes, "--time", "time what is stored; needs a GPU only")
     cutes.add_argument("--arch", type=int, default=80, choices=(80, 90), help="for sm_80 or sm_90")
 
     tilus = command(
         "tilus",
         run_recording("with_tilus", "record", "file"),
         "Tilus's published matmul_v3 beside a rung: needs both",
-        rungs=None,
     )
     tilus.add_argument("file", metavar="FILE", help="matmul_v3.py of Tilus's tutorial")
 
     printed = command(
-        "as-printed", run_as_printed, "kernels from the text of a page: compiled, run, timed", rungs=None
+        "as-printed", run_as_printed, "kernels from the text of a page: compiled, run, timed"
     )  # fmt: skip
     printed.add_argument("file", type=Path, metavar="FILE", help="the page, saved as plain text")
     printed.add_argument("--arch", default="90", help="for this compute capability (90)")
     printed.add_argument("--size", type=int, default=256, help="on the emulator (256)")
     defines(printed)
-    printed.add_argument("--store", action="store_true", help="write results/as-printed-<gpu>.json")
+    flag(printed, "--store", "write results/as-printed-<gpu>.json")
 
     beside = command(
-        "peers", run_by("peers"), "fast.cu, CUTLASS, DeepGEMM and Triton beside the fastest rung and cuBLASLt", rungs=None
+        "peers", run_by("peers"), "fast.cu, CUTLASS, DeepGEMM and Triton beside the fastest rung and cuBLASLt"
     )  # fmt: skip
     beside.add_argument("folder", type=Path, metavar="FOLDER", help="of the compiled libraries")
     beside.add_argument("--compile", type=Path, metavar="SOURCES", help="of these checkouts first")
@@ -400,86 +396,38 @@ def arguments() -> argparse.ArgumentParser:
         "compilers",
         run_recording("compilers", "record", "old", "new", "rungs"),
         "two recordings, by two versions of NVRTC, row by row",
-        rungs=None,
     )
     compilers.add_argument("old", type=Path, metavar="OLD.json")
     compilers.add_argument("new", type=Path, metavar="NEW.json")
     compilers.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
 
-    command("limits", run_limits, "what ncu says holds each kernel back; recorded without a GPU")
-    for name, run, text in (
-        ("sanitize", run_sanitize, "compute-sanitizer beside the emulator; recorded without a GPU"),
-        ("first-call", run_first_call, "what cuBLAS's first call costs; recorded without a GPU"),
-        (
-            "announced",
-            run_recording("announced"),
-            "a wrong number of announced bytes: where a phase ends nevertheless; needs sm_90",
-        ),
-        (
-            "linear",
-            run_recording("with_linear"),
-            "a fused layer beside PyTorch's: checks and times, needs both",
-        ),
-        (
-            "cublaslt",
-            run_recording("with_cublaslt"),
-            "cuBLASLt's best algorithm and layout beside gemmEx and the fastest rung",
-        ),
-        (
-            "torch",
-            run_recording("with_torch"),
-            "PyTorch's product beside cuBLAS and a rung: needs both",
-        ),
-        (
-            "machine",
-            run_machine,
-            "arithmetic, bytes and latencies of the machine; recorded without a GPU",
-        ),
-        (
-            "shared-clocks",
-            run_recording("shared_clocks"),
-            "the clocks that a wavefront of shared memory takes",
-        ),
-        (
-            "small-tiles",
-            run_recording("small_tiles"),
-            "a kernel of small tiles with and without its swizzle",
-        ),
-        (
-            "variants",
-            run_recording("variants"),
-            "settings that a page argues about, in turn in one run",
-        ),
-        ("ablation", run_ablation, "warp_tiled with each of its ideas taken out"),
-        (
-            "readme",
-            run_recording("readme", "write"),
-            "write kernels/README.md, the ladder at a glance",
-        ),
-        (
-            "emulator-speed",
-            run_recording("emulator_speed"),
-            "the emulator beside Numba's simulator, on a CPU",
-        ),
-    ):
-        command(name, run, text, rungs=None)
+    command(
+        "limits",
+        run_limits,
+        "what ncu says holds each kernel back; recorded without a GPU",
+        rungs="*",
+    )
+    for name, text in BARE.items():
+        module = name.replace("-", "_")
+        command(name, RUNS.get(name) or run_recording(MODULES.get(name, module)), text)
     from . import mistakes_table
 
     text = (
         "seeded mistakes: what the emulator, compute-sanitizer and a test of the result say of each"
     )
-    mistakes_table.add_options(command("mistakes", mistakes_table.run, text))
+    mistakes_table.add_options(command("mistakes", mistakes_table.run, text, rungs="*"))
     added = command(
         "model",
         run_by("model.show"),
         "what limits each rung: least times of each resource, bound, prediction",
+        rungs="*",
     )
-    for flag, words in (
+    for name, words in (
         ("check", "fail where the model does not hold, and print where"),
         ("count", "count the recorded configurations that results/model lacks"),
         ("predict", "write the predictions of what was held apart, once"),
     ):
-        added.add_argument(f"--{flag}", action="store_true", help=words)
+        flag(added, f"--{name}", words)
     return parser
 
 

@@ -11,6 +11,7 @@ naming what it left out. `$GEMM_BUILDS` names a folder of builds that travels.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -54,7 +55,8 @@ def record(
     """
     here = _here("recording")
     path = Path(file) if file else FOLDER / f"{here.slug}.json"
-    before = {"clocks_before": clocks(), "power_limit_w": _power_limit()}
+    limit = clocks().get("power.limit")
+    before = {"clocks_before": clocks(), "power_limit_w": float(limit) if limit else None}
     work = [
         (rung, extents(size), choice)
         for size in sizes
@@ -203,57 +205,29 @@ def _here(what: str):
     return here
 
 
-def _power_limit() -> float | None:
-    limit = clocks().get("power.limit")
-    return float(limit) if limit else None
+def part(module: str, does: str = "record", *named: str) -> Callable:
+    """What a module does, imported when it is asked for, with the options that are named."""
 
-
-def _part_machine(options) -> object:
-    from .machine import record as measured
-
-    return measured()
-
-
-def _part_compare(options) -> object:
-    from .compare import record_comparison
-
-    return record_comparison(options.rungs or None, options.seconds, options.again)
-
-
-def _part_limits(options) -> object:
-    from .limits import record_limits
-
-    return record_limits(options.rungs or None, options.again, options.seconds)
-
-
-def _part_sanitize(options) -> object:
-    from .sanitize import record_findings
-
-    return record_findings(options.rungs or None)
-
-
-def _part(module: str, name: str = "record") -> Callable:
     def run(options) -> object:
-        import importlib
-
-        return getattr(importlib.import_module(f"measure.{module}"), name)()
+        given = [getattr(options, name) for name in named]
+        return getattr(importlib.import_module(f".{module}", __package__), does)(*given)
 
     return run
 
 
 # In order of what the pages need most; each is one call of `python -m measure record --part NAME`.
 PARTS: Mapping[str, Callable] = {
-    "search": lambda o: record_search(o.rungs or None, o.seconds, o.again, o.jobs),
-    "bench": lambda o: record(o.rungs or None, o.size or ORDER, o.json, o.seconds, o.again),
-    "machine": _part_machine,
-    "limits": _part_limits,
-    "compare": _part_compare,
-    "sanitize": _part_sanitize,
-    "first-call": _part("first_call"),
-    "torch": _part("with_torch"),
-    "shared-clocks": _part("shared_clocks"),
-    "small-tiles": _part("small_tiles"),
-    "variants": _part("variants"),
+    "search": part("record", "record_search", "rungs", "seconds", "again", "jobs"),
+    "bench": lambda o: record(o.rungs, o.size or ORDER, o.json, o.seconds, o.again),
+    "machine": part("machine"),
+    "limits": part("limits", "record_limits", "rungs", "again", "seconds"),
+    "compare": part("compare", "record_comparison", "rungs", "seconds", "again"),
+    "sanitize": part("sanitize", "record_findings", "rungs"),
+    "first-call": part("first_call"),
+    "torch": part("with_torch"),
+    "shared-clocks": part("shared_clocks"),
+    "small-tiles": part("small_tiles"),
+    "variants": part("variants"),
 }
 
 
