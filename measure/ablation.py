@@ -166,19 +166,14 @@ def build(ideas: Iterable[Idea], arch: int = DEFAULT_ARCH) -> Build:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a variant costs, per multiply-add of a warp; barriers per tile, registers per thread.
-
-    loads, stores: wavefronts of shared memory. register_reads: operands that a multiply-add reads from the register file.
-    loads_lead: how many multiply-adds stand between a load from shared memory and the first that uses it (median).
+    """What a variant costs: loads, wavefronts of shared memory per multiply-add of a warp; barriers per tile; registers per
+    thread; register_reads, operands that a multiply-add reads from the register file.
     """
 
     loads: float
-    stores: float
     barriers: float
-    instructions: float
     registers: int
     register_reads: float
-    loads_lead: float
 
 
 @cache
@@ -191,21 +186,17 @@ def counts(ideas: frozenset[Idea], arch: int = 90) -> Counts:
     for K in (32, 16):
         how = {"macros": macros(ideas), "built": built, "machine": "emulator"}
         trace = gemm(RUNG, A[:, :K], B[:K], **how).trace
-        parts = ("ld.shared", "st.shared")
-        waves = [sum(row.shared_wavefronts for row in trace.rows(part)) for part in parts]
+        waves = sum(row.shared_wavefronts for row in trace.rows("ld.shared"))
         executed = [sum(row.warps for row in trace.rows(part)) for part in ("bar", "fma")]
-        found.append(np.array([*waves, *executed, trace.total("warps")]))
-    loads, stores, barriers, work, every = found[0] - found[1]
+        found.append(np.array([waves, *executed]))
+    loads, barriers, work = found[0] - found[1]
     warps, tiles = TILES["BM"] * TILES["BN"] // (TILES["TM"] * TILES["TN"]) // 32, 16 // TILES["BK"]
     code = build(ideas, arch)
     return Counts(
         loads=float(loads / work),
-        stores=float(stores / work),
         barriers=float(barriers / warps / tiles),
-        instructions=float(every / work),
         registers=code.report.registers,
         register_reads=machine_code.register_reads(code),
-        loads_lead=machine_code.lead(code),
     )
 
 

@@ -15,7 +15,7 @@ from emulator import TensorMap
 from kernels.errors import UnsupportedGPU
 from kernels.gpus import gpu
 
-from .provenance import recording, store
+from .provenance import store
 
 SOURCE = Path(__file__).parent / "cuda" / "announced.cu"
 BLOCKS = 1320  # ten for each multiprocessor of an H200
@@ -59,8 +59,3 @@ def record() -> Path:
         for announced in every
     ]  # fmt: skip
     return store(f"announced-{here.slug}", METHOD, rows=rows)
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("announced")

@@ -64,10 +64,8 @@ def bench(
     if live() is None:
         rows, label = _recorded_rows(names, sizes)
     else:
-        rows, label = (
-            _live_rows(names, sizes, samples, defaults, patience_s, left_out),
-            f"measured on {gpu().name}",
-        )
+        rows = _live_rows(names, sizes, samples, defaults, patience_s, left_out)
+        label = f"measured on {gpu().name}"
     if show:
         print(label)
         print(format_rows(rows))

@@ -12,7 +12,8 @@ import math
 import statistics
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -71,34 +72,43 @@ def sustain(launches: Sequence[Launch], ms: float, seconds: float = 2.0) -> Sust
     stream = cupy.cuda.get_current_stream()
     stream.synchronize()
     time.sleep(REST_S)
-    watts: list[float] = []
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(LOOK_S):
-            if power := clocks().get("power.draw"):
-                watts.append(float(power))
-
-    watcher = threading.Thread(target=look)
-    watcher.start()
     batch = max(1, math.ceil(QUEUED_MS / ms))
-    events, marks = [_event()], [mark()]
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        for number in range(batch):
-            launches[number % len(launches)]()
-        events.append(_event())
-        marks.append(mark())
-        events[-2].synchronize()  # one batch runs while the next is queued
-    stream.synchronize()
-    took = time.perf_counter() - start
-    ended.set()
-    watcher.join()
+    with watching(LOOK_S) as watts:
+        events, marks = [_event()], [mark()]
+        start = time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            for number in range(batch):
+                launches[number % len(launches)]()
+            events.append(_event())
+            marks.append(mark())
+            events[-2].synchronize()  # one batch runs while the next is queued
+        stream.synchronize()
+        took = time.perf_counter() - start
     half = len(events) // 2 if len(events) > 3 else 0
     each = cupy.cuda.get_elapsed_time(events[half], events[-1]) / (batch * (len(events) - 1 - half))
     return Sustained(
         each, ghz(marks[half], marks[-1]), max(watts[len(watts) // 2 :], default=None), took
     )
+
+
+@contextmanager
+def watching(pause_s: float) -> Iterator[list[float]]:
+    """The watts that nvidia-smi reports meanwhile, a look every `pause_s` seconds."""
+    watts: list[float] = []
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(pause_s):
+            if power := clocks().get("power.draw"):
+                watts.append(float(power))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield watts
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def mark():

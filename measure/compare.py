@@ -24,7 +24,7 @@ from kernels.table import table
 
 from . import ncu
 from .merged_loads import merged_loads, stores_are_as_written
-from .provenance import FOLDER, label, load, store
+from .provenance import FOLDER, label, load, rows_in, store
 
 SIZE = (256, 256, 256)
 TIMED_AT = 4096  # at whose configuration a rung is counted
@@ -44,11 +44,7 @@ class Counter:
     name: str
     metrics: tuple[str, ...]
     column: str
-    opcodes: re.Pattern
-
-
-def _counter(name, metrics, column, opcodes) -> Counter:
-    return Counter(name, metrics, column, re.compile(opcodes))
+    opcodes: str
 
 
 SHARED_LOAD = r"ld\.(volatile\.)?shared|ldmatrix|wmma\.load\..*\.shared"
@@ -58,18 +54,18 @@ GLOBAL_STORE = r"st\.global|wmma\.store\.(?!.*\.shared)"
 ASYNC = r"cp\.async\.c[ag]"
 
 COUNTERS = (
-    _counter("shared wavefronts, loads", (f"{WAVEFRONTS}_op_ld.sum", f"{WAVEFRONTS}_op_ldsm.sum"),
+    Counter("shared wavefronts, loads", (f"{WAVEFRONTS}_op_ld.sum", f"{WAVEFRONTS}_op_ldsm.sum"),
              "shared_wavefronts", SHARED_LOAD),
-    _counter("shared wavefronts, stores", (f"{WAVEFRONTS}_op_st.sum",), "shared_wavefronts", SHARED_STORE),
-    _counter("shared wavefronts, cp.async", (f"{WAVEFRONTS}_op_ldgsts.sum",), "shared_wavefronts", ASYNC),
-    _counter("shared wavefronts, all", tuple(f"{WAVEFRONTS}_op_{op}.sum" for op in ("ld", "ldsm", "st", "ldgsts")),
+    Counter("shared wavefronts, stores", (f"{WAVEFRONTS}_op_st.sum",), "shared_wavefronts", SHARED_STORE),
+    Counter("shared wavefronts, cp.async", (f"{WAVEFRONTS}_op_ldgsts.sum",), "shared_wavefronts", ASYNC),
+    Counter("shared wavefronts, all", tuple(f"{WAVEFRONTS}_op_{op}.sum" for op in ("ld", "ldsm", "st", "ldgsts")),
              "shared_wavefronts", r"."),
-    _counter("global requests, loads", (GLOBAL.format("requests", "ld"),), "global_requests", f"{GLOBAL_LOAD}|{ASYNC}"),
-    _counter("global sectors, loads", (GLOBAL.format("sectors", "ld"),), "global_sectors", GLOBAL_LOAD),
-    _counter("global requests, stores", (GLOBAL.format("requests", "st"),), "global_requests", GLOBAL_STORE),
-    _counter("global sectors, stores", (GLOBAL.format("sectors", "st"),), "global_sectors", GLOBAL_STORE),
-    _counter("global requests, cp.async", ("smsp__inst_executed_op_ldgsts.sum",), "warps", ASYNC),
-    _counter(
+    Counter("global requests, loads", (GLOBAL.format("requests", "ld"),), "global_requests", f"{GLOBAL_LOAD}|{ASYNC}"),
+    Counter("global sectors, loads", (GLOBAL.format("sectors", "ld"),), "global_sectors", GLOBAL_LOAD),
+    Counter("global requests, stores", (GLOBAL.format("requests", "st"),), "global_requests", GLOBAL_STORE),
+    Counter("global sectors, stores", (GLOBAL.format("sectors", "st"),), "global_sectors", GLOBAL_STORE),
+    Counter("global requests, cp.async", ("smsp__inst_executed_op_ldgsts.sum",), "warps", ASYNC),
+    Counter(
         "global sectors, cp.async",
         ("sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum",
          "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"),
@@ -149,7 +145,7 @@ def record_comparison(
         raise UnsupportedGPU("comparing needs an NVIDIA GPU and ncu")
     end = time.monotonic() + seconds
     path = FOLDER / f"compare-{here.slug}.json"
-    held = {(r["rung"], *r["size"]): r.get("config") for r in _rows(path)}
+    held = {(r["rung"], *r["size"]): r.get("config") for r in rows_in(path)}
     there = [r.name for r in RUNGS.values() if r.path and r.exists and r.runs_on(here.arch)]
     for name in rungs or there:
         if not again and held.get((name, *SIZE)) == dict(configuration(name, TIMED_AT).macros):
@@ -162,10 +158,6 @@ def record_comparison(
         except Exception as error:  # what the emulator or ncu cannot run: the next rung is counted
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
     return path
-
-
-def _rows(path: Path) -> list[dict]:
-    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
 
 
 def _said(counter: Counter, emulated: Mapping[str, int], measured: Mapping[str, int]) -> bool:
@@ -214,7 +206,7 @@ def count_on_emulator(
     ).trace
 
     def total(counter: Counter, column: str) -> int:
-        rows = (row for row in trace.instructions if counter.opcodes.match(row.opcode))
+        rows = (row for row in trace.instructions if re.match(counter.opcodes, row.opcode))
         return sum(getattr(row, column) for row in rows)
 
     counts = Counts({c.name: total(c, c.column) for c in COUNTERS})
@@ -279,7 +271,7 @@ def _write(rows: list[dict]) -> Path:
     if gpu() is None:
         raise UnsupportedGPU("only counts from a GPU are stored")
     path = FOLDER / f"compare-{gpu().slug}.json"
-    old = _rows(path)
+    old = rows_in(path)
     new = {(row["rung"], *row["size"]) for row in rows}
     return store(
         path,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -138,18 +139,16 @@ def cases(path: Path, cutlass: Path, at: Path) -> Iterator[tuple[str, Callable]]
     include = path / "deep_gemm" / "include"
     if not (include / "deep_gemm" / "impls" / f"{_HEADERS[0]}.cuh").exists():
         raise ValueError(f"{path} has no sm_100 headers: give a checkout of deepseek-ai/DeepGEMM")
-    known: dict[str, tuple] = {}
 
+    @cache
     def module():
-        if not known:
-            source = at / "deep_gemm.cu"
-            source.write_text(_source(), encoding="utf-8")
-            text = ptx_of(
-                source, at / "deep_gemm.ptx", "-std=c++20", "--expt-extended-lambda",
-                f"-I{include}", f"-I{cutlass / 'include'}",
-            )  # fmt: skip
-            known["all"] = emulator.Module(text), re.findall(r"\.entry (\w+)", text)
-        return known["all"]
+        source = at / "deep_gemm.cu"
+        source.write_text(_source(), encoding="utf-8")
+        text = ptx_of(
+            source, at / "deep_gemm.ptx", "-std=c++20", "--expt-extended-lambda",
+            f"-I{include}", f"-I{cutlass / 'include'}",
+        )  # fmt: skip
+        return emulator.Module(text), re.findall(r"\.entry (\w+)", text)
 
     for name, (run, *more) in _RUNS.items():
 

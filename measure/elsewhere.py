@@ -1,11 +1,7 @@
 """Blackwell kernels of others, compiled as they are and run on the emulator: `python -m measure elsewhere`.
 
-Their code is not in this repository. `--learn-cuda PATH` takes a checkout of gau-nernst's learn-cuda (its folder
-`02e_matmul_sm100`, compiled by nvcc); `--cutlass PATH` one of NVIDIA's CUTLASS (the CuTe tutorial for Blackwell);
-`--deep-gemm PATH` one of DeepSeek's DeepGEMM, whose headers need CUTLASS's; `--thunder-kittens PATH` one of
-ThunderKittens (its levels for B200); `--triton` has Triton compile products and
-attention for cuda:100, which needs no GPU; `--b200-sums PATH` compares sums that a B200 gave (`b200_sums`). A line per
-kernel says what came of it: right, wrong or refused (and what was
+Their code is not in this repository: options name checkouts (`--help` says whose), compiled by nvcc. A line per kernel
+says what came of it: right, wrong or refused (and what was
 missing), and which hazards the sanitizer reports. A published kernel is known to be right on a B200: one that is wrong or
 refused shows a fault of the emulator. `--store` writes the list to `results/elsewhere.json`.
 """
@@ -20,6 +16,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -139,7 +136,7 @@ def _boxed(matrix: np.ndarray, box: tuple[int, ...] | None, swizzle: int):
     return TensorMap(matrix, box, format="bfloat16", swizzle=swizzle)
 
 
-def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -> Iterator[Outcome]:
+def learn_cuda(path: str | Path) -> Iterator[Outcome]:
     """The versions of 02e_matmul_sm100, C (M, N) = A (M, K) @ B (N, K)^T in bf16. ValueError for a path without them."""
     folder = Path(path)
     folder = folder if (folder / "matmul_v1.cu").exists() else folder / "02e_matmul_sm100"
@@ -149,7 +146,7 @@ def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -
         )
     texts: dict[str, str] = {}
     rng = np.random.default_rng(0)
-    m, n, k = size
+    m, n, k = size = 512, 512, 512
     a, b = (bf16(rng.normal(size=(rows, k))) for rows in (m, n))
     wanted = wide(a) @ wide(b).T
     with tempfile.TemporaryDirectory() as at:
@@ -179,28 +176,14 @@ def learn_cuda(path: str | Path, size: tuple[int, int, int] = (512, 512, 512)) -
             yield _outcome("learn-cuda", case.name, run)
 
 
-def cutlass(path: str | Path) -> Iterator[Outcome]:
-    """The CuTe tutorial for Blackwell, D = A @ B^T in f16. ValueError for a path without it."""
+def _below(project: str, cases: Callable, *checkouts: str | Path) -> Iterator[Outcome]:
+    """The kernels of a module's `cases`, compiled in a folder of their own. ValueError for a path without them."""
     with tempfile.TemporaryDirectory() as at:
-        for name, run in cute_tutorial.cases(Path(path), Path(at)):
-            yield _outcome("CUTLASS", name, run)
+        for name, run in cases(*map(Path, checkouts), Path(at)):
+            yield _outcome(project, name, run)
 
 
-def deep_gemm(path: str | Path, headers: str | Path) -> Iterator[Outcome]:
-    """Eight instances of DeepGEMM's products; headers: a checkout of CUTLASS. ValueError for a path without them."""
-    with tempfile.TemporaryDirectory() as at:
-        for name, run in deep_gemm_kernels.cases(Path(path), Path(headers), Path(at)):
-            yield _outcome("DeepGEMM", name, run)
-
-
-def kittens(path: str | Path) -> Iterator[Outcome]:
-    """ThunderKittens' levels for B200, D = A @ B in bf16. ValueError for a path without them."""
-    with tempfile.TemporaryDirectory() as at:
-        for name, run in thunder_kittens.cases(Path(path), Path(at)):
-            yield _outcome("ThunderKittens", name, run)
-
-
-def by_triton() -> Iterator[Outcome]:
+def _by_triton() -> Iterator[Outcome]:
     """What Triton makes of products and of attention for cuda:100. ImportError without Triton."""
     from .triton_blackwell import cases
 
@@ -216,8 +199,12 @@ def b200_sums(path: str | Path) -> Iterator[Outcome]:
 
 
 _CHECKOUTS = {
-    "cutlass": cutlass, "deep_gemm": deep_gemm, "thunder_kittens": kittens, "learn_cuda": learn_cuda, "b200_sums": b200_sums,
-}  # fmt: skip
+    "cutlass": partial(_below, "CUTLASS", cute_tutorial.cases),
+    "deep_gemm": partial(_below, "DeepGEMM", deep_gemm_kernels.cases),
+    "thunder_kittens": partial(_below, "ThunderKittens", thunder_kittens.cases),
+    "learn_cuda": learn_cuda,
+    "b200_sums": b200_sums,
+}
 
 
 def asked(triton: bool, **paths: str | None) -> Iterable[Outcome]:
@@ -230,7 +217,7 @@ def asked(triton: bool, **paths: str | None) -> Iterable[Outcome]:
         raise ValueError("--deep-gemm PATH needs CUTLASS's headers: give --cutlass PATH too")
     headers = {"deep_gemm": (given.get("cutlass"),)}
     runs = [_CHECKOUTS[name](path, *headers.get(name, ())) for name, path in given.items()]
-    return itertools.chain(*runs, by_triton() if triton else ())
+    return itertools.chain(*runs, _by_triton() if triton else ())
 
 
 def show(outcomes: Iterable[Outcome]) -> list[Outcome]:

@@ -69,6 +69,19 @@ def read(name: str) -> tuple[str, dict]:
     return text, json.loads(text.splitlines()[0].removeprefix("// "))
 
 
+def error_of(launch: Launch, A, B, C, most: float) -> float:
+    """Of C after a launch: the largest error over the largest element of A @ B. RuntimeError where it is not below `most`."""
+    import cupy
+
+    C.fill(np.nan)
+    launch()
+    expected = A.astype(cupy.float32) @ B.astype(cupy.float32)
+    error = float(cupy.abs(C - expected).max() / cupy.abs(expected).max())
+    if not error < most:
+        raise RuntimeError(f"wrong at {A.shape}: {error:.1e} of the largest element")
+    return error
+
+
 def timed(competitors: Mapping[str, Sequence[Launch]], size: int, settings: Mapping) -> list[dict]:
     """A row for each competitor at this size, all timed in turn. settings: {name: macros}, none for the library."""
     return [

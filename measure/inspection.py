@@ -74,27 +74,18 @@ class Inspection:
             return row.ptx_line
         return next((at for file, at in row.frames if file == self.name), None)
 
-    def _sum(self, rows) -> dict[int, dict]:
-        """{line: {"opcode", "requests", "taken", "needed"}} of (row, requests, taken, needed)."""
-        lines: dict[int, dict] = {}
-        for row, *numbers in rows:
-            line = self._line(row) or 0
-            kept = lines.setdefault(line, {"opcode": row.opcode, "numbers": [0, 0, 0]})
-            kept["numbers"] = [a + b for a, b in zip(kept["numbers"], numbers, strict=True)]
-        return lines
-
     def _findings(self, rows) -> list[Finding]:
+        """A finding per line, of (row, requests, taken, needed)."""
         text = self.source.splitlines()
-        found = [
-            Finding(
-                line,
-                kept["opcode"],
-                *kept["numbers"],
-                text[line - 1].strip() if 0 < line <= len(text) else "(a header)",
-            )
-            for line, kept in self._sum(rows).items()
-        ]
-        return sorted(found, key=lambda f: f.needed - f.taken)
+        found: dict[int, Finding] = {}
+        for row, requests, taken, needed in rows:
+            line = self._line(row) or 0
+            words = text[line - 1].strip() if 0 < line <= len(text) else "(a header)"
+            old = found.get(line, Finding(line, row.opcode, 0, 0, 0, words))
+            found[line] = Finding(
+                line, old.opcode, old.requests + requests, old.taken + taken, old.needed + needed, words
+            )  # fmt: skip
+        return sorted(found.values(), key=lambda f: f.needed - f.taken)
 
     @cached_property
     def conflicts(self) -> list[Finding]:
@@ -205,9 +196,8 @@ class Inspection:
         parts.append(_listed("bank conflicts", "wavefronts", self.conflicts))
         parts += [self.machine_text(), self.bound_text()]
         parts.append(_listed("sectors that are not used", "sectors", self.wasted))
-        parts.append(
-            "\n".join([f"hazards: {len(self.hazards) or 'none'}", *map(_one_line, self.hazards)])
-        )
+        found = [f"  {hazard}" for hazard in self.hazards]
+        parts.append("\n".join([f"hazards: {len(found) or 'none'}", *found]))
         return "\n\n".join(parts)
 
     def html(self) -> str:
@@ -251,7 +241,7 @@ def inspect(
             built = build(prepared.text, macros, arch, name, options, cache=not local)
         module = Module(built.ptx if built else text)
         ptx_entry = _entry(module, entry, name, () if is_ptx else prepared.templates)
-        shown = text if not is_ptx else _unpadded(text)
+        shown = text if not is_ptx else text.rstrip("\0")
         names = [] if is_ptx else parameter_names(text, _written(ptx_entry))
         merged = merged_loads(built, ptx_entry) if built else None
         trace = module.launch(
@@ -288,10 +278,6 @@ def _read(source: str | Path, name: str | None) -> tuple[str, str, Path]:
         raise CannotInspect(f"{path}: there is no such file") from None
     except UnicodeDecodeError:
         raise CannotInspect(f"{path} is not text") from None
-
-
-def _unpadded(text: str) -> str:
-    return text.rstrip("\0")
 
 
 def _written(symbol: str) -> str:
@@ -387,10 +373,6 @@ def _listed(what: str, unit: str, found: list[Finding]) -> str:
     return f"{what}: {lines}\n{table(head, cells, left=2)}"
 
 
-def _one_line(hazard) -> str:
-    return f"  {hazard}"
-
-
 def run(options) -> int:
     """`python -m measure inspect`: 1 where there are hazards."""
     args = [argument(text) for text in options.arg]
@@ -398,19 +380,10 @@ def run(options) -> int:
         raise ValueError(f"--html {options.html}: no file can be written there")
     if wrong := [at for at in options.show if at >= len(args)]:
         raise ValueError(f"--show {wrong[0]}: there are {len(args)} arguments, from 0")
-    found = inspect(
-        options.file,
-        options.grid,
-        options.block,
-        args,
-        options.entry,
-        options.shared,
-        options.arch,
-        dict(options.define),
-        seconds=options.seconds,
-        cooperative=options.cooperative,
-        cluster=options.cluster,
-    )
+    named = ("entry", "arch", "seconds", "cooperative", "cluster")
+    how = {name: getattr(options, name) for name in named}
+    how |= {"shared_bytes": options.shared, "macros": dict(options.define)}
+    found = inspect(options.file, options.grid, options.block, args, **how)
     print(found.text())
     with np.printoptions(threshold=40, precision=5):
         for at in options.show:

@@ -17,7 +17,7 @@ from kernels.rungs import RUNGS, find
 from kernels.settings import configuration
 
 from . import ncu
-from .provenance import FOLDER, load, store
+from .provenance import FOLDER, load, rows_in, store
 from .results import recordings
 from .timing import matrices, rung_launches
 
@@ -163,31 +163,25 @@ WAITS = {name: reason.here for name, reason in STALLS.items() if reason.here}
 STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 
-def limits(rungs: Iterable[str] | None = None, size: tuple[int, int, int] = SIZE) -> list[dict]:
-    """One row per rung (all that this GPU runs, unless named): `METRICS` and stalls of one launch, at
-    the configuration of `kernels.settings`. UnsupportedGPU without a GPU or `ncu`.
-
-    Bytes do not explain how busy L2 is: its slices take requests, look up a tag for each line that a
-    request touches, and then move sectors. All three are counted.
-    """
-    if gpu() is None:
-        raise UnsupportedGPU("what limits a kernel is measured on a GPU, with ncu")
-    return [limit(name, size) for name in rungs or watched()]
-
-
 def watched() -> list[str]:
     """The rungs that are kernels and that this GPU runs."""
     return [r.name for r in RUNGS.values() if r.path and r.exists and r.runs_on(gpu().arch)]
 
 
-def limit(name: str, size: tuple[int, int, int] = SIZE) -> dict:
-    """One row of `limits`."""
-    macros = dict(configuration(name, size).macros)
-    values = _count(name, size, macros)
+def limit(name: str) -> dict:
+    """A rung's row: `METRICS` and stalls of one launch at `SIZE` and the configuration of `kernels.settings`.
+
+    Bytes do not explain how busy L2 is: its slices take requests, look up a tag for each line that a request touches,
+    and then move sectors. All three are counted.
+    """
+    macros = dict(configuration(name, SIZE).macros)
+    metrics = [*METRICS.values(), *(STALL_METRIC.format(reason) for reason in STALLS)]
+    program = ["measure.limits", json.dumps([name, SIZE, macros])]
+    values = ncu.count(find(name).entry, metrics, program, launch=1)
     stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in STALLS}
     row = {words: values.get(metric) for words, metric in METRICS.items()}
     row["milliseconds"] = row["milliseconds"] / 1e6  # ncu's base unit is the nanosecond
-    found = {"rung": name, "size": list(size), "config": macros, **row, "stalls": stalls}
+    found = {"rung": name, "size": list(SIZE), "config": macros, **row, "stalls": stalls}
     return {**found, "analysis": analysis(found)}
 
 
@@ -210,20 +204,10 @@ def analysis(row: dict) -> str:
     )
 
 
-def _count(name: str, size: tuple[int, int, int], macros: dict) -> dict[str, float]:
-    metrics = [*METRICS.values(), *(STALL_METRIC.format(reason) for reason in STALLS)]
-    program = ["measure.limits", json.dumps([name, size, macros])]
-    return ncu.count(find(name).entry, metrics, program, launch=1)
-
-
 def run_twice(name: str, size: tuple[int, int, int], macros: dict) -> None:
     """The launches that `ncu` watches, the first one not counted."""
-    import cupy
-
     how = plan(name, *size, macros)
-    for launch in rung_launches(how, matrices(how.types, how.shapes(), sets=1)) * 2:
-        launch()
-    cupy.cuda.get_current_stream().synchronize()
+    ncu.run_twice(rung_launches(how, matrices(how.types, how.shapes(), sets=1))[0])
 
 
 def record_limits(
@@ -235,11 +219,7 @@ def record_limits(
     end = time.monotonic() + seconds
     name = f"limits-{gpu().slug}"
     path = FOLDER / f"{name}.json"
-    rows = (
-        {row["rung"]: row for row in json.loads(path.read_text(encoding="utf-8"))["rows"]}
-        if path.exists()
-        else {}
-    )
+    rows = {row["rung"]: row for row in rows_in(path)}
     for rung in rungs or watched():
         config = dict(configuration(rung, SIZE).macros)
         if not again and rows.get(rung, {}).get("config") == config:

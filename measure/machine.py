@@ -9,10 +9,8 @@ zeros draw less power and so keep a higher clock.
 
 from __future__ import annotations
 
-import datetime
 import json
 import statistics
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -23,10 +21,11 @@ import numpy as np
 
 from kernels.build import build
 from kernels.errors import UnsupportedGPU
-from kernels.gpus import clocks, gpu
+from kernels.gpus import gpu
 from kernels.launch import prepare_on_gpu
 
-from .provenance import FOLDER, commit, describe, shown
+from .clock import watching
+from .provenance import FOLDER, shown, store
 
 CUDA = Path(__file__).with_name("cuda")
 SHORT_S, LONG_S, SUSTAINED_S = 0.002, 0.1, 2.0
@@ -150,16 +149,7 @@ def record() -> Path:
     if here is None:
         raise UnsupportedGPU("the machine is measured on a GPU")
     rows = [*arithmetic(), *latencies(), *bandwidths(), *copies(), *launches()]
-    stored = {
-        "machine": describe(),
-        "recorded": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "method": METHOD,
-        "rows": [asdict(row) for row in rows],
-    }
-    path = FOLDER / f"machine-{here.slug}.json"
-    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-    return path
+    return store(f"machine-{here.slug}", METHOD, rows=[asdict(row) for row in rows])
 
 
 def programs(arch: int) -> list[tuple[Path, dict[str, int], str]]:
@@ -201,22 +191,10 @@ def arithmetic() -> list[Row]:
             took, ghz, per_clock = run(turns)
             turns_per_second = turns / took
             rate = 1e-12 * loop.operations * loop.blocks * gpu().sms * turns / took
-            rows.append(
-                Row(
-                    "arithmetic",
-                    f"{loop.name}, {name}",
-                    round(rate, 2),
-                    "TFLOP/s",
-                    loop.words,
-                    ghz,
-                    took,
-                )
-            )
+            said = f"{loop.name}, {name}"
+            rows.append(Row("arithmetic", said, round(rate, 2), "TFLOP/s", loop.words, ghz, took))
             if name == "2 ms":
-                unit = "operations per clock and SM"
-                rows.append(
-                    Row("per clock", loop.name, round(per_clock, 1), unit, loop.words, ghz, took)
-                )
+                rows.append(_per_clock(loop, per_clock, ghz, took))
         rows.append(_sustained(loop, run, max(1, int(turns_per_second * LONG_S))))
     for loop in COLUMNS:
         if _has(loop, gpu().arch):
@@ -224,11 +202,13 @@ def arithmetic() -> list[Row]:
             run(64)
             time.sleep(REST_S)
             took, ghz, per_clock = run(4096)
-            unit = "operations per clock and SM"
-            rows.append(
-                Row("per clock", loop.name, round(per_clock, 1), unit, loop.words, ghz, took)
-            )
+            rows.append(_per_clock(loop, per_clock, ghz, took))
     return rows
+
+
+def _per_clock(loop: Loop, value: float, ghz: float, took: float) -> Row:
+    unit = "operations per clock and SM"
+    return Row("per clock", loop.name, round(value, 1), unit, loop.words, ghz, took)
 
 
 def latencies() -> list[Row]:
@@ -435,21 +415,10 @@ def _prepared(loop: Loop):
 def _sustained(loop: Loop, run, turns: int) -> Row:
     """The loop for two seconds, launches of a tenth of a second back to back."""
     time.sleep(REST_S)
-    watts: list[float] = []
-    ended = threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.1):
-            if power := clocks().get("power.draw"):
-                watts.append(float(power))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    taken, start = [], time.perf_counter()
-    while time.perf_counter() - start < SUSTAINED_S:
-        taken.append(run(turns))
-    ended.set()
-    watcher.join()
+    with watching(0.1) as watts:
+        taken, start = [], time.perf_counter()
+        while time.perf_counter() - start < SUSTAINED_S:
+            taken.append(run(turns))
     late = taken[len(taken) // 2 :]
     seconds = statistics.median(row[0] for row in late)
     rate = 1e-12 * loop.operations * loop.blocks * gpu().sms * turns / seconds
@@ -470,9 +439,9 @@ def _chain(footprint: int):
     return chain
 
 
-def following(lines: int, seed: int = 1) -> np.ndarray:
+def following(lines: int) -> np.ndarray:
     """Which line comes after each of `lines` in one random ring through all of them, (lines,) uint64."""
-    order = np.random.default_rng(seed).permutation(lines)
+    order = np.random.default_rng(1).permutation(lines)
     ring = np.empty(lines, np.uint64)
     ring[order] = np.roll(order, -1)
     return ring

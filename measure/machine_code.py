@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from dataclasses import dataclass
-from statistics import median
 
 from kernels.build import Build
 from kernels.shipped import machine_code
@@ -78,16 +77,16 @@ def loads_in_a_row(build: Build, entry: str | None = None) -> list[int]:
     return [*runs, length] if length else runs
 
 
-def fills_of_shared(build: Build, entry: str | None = None) -> dict[str, int]:
+def fills_of_shared(build: Build) -> dict[str, int]:
     """How many instructions fill shared memory from global: {"LDGSTS": asynchronous copies, "LDG": loads, "STS": stores}."""
     kinds = {LDGSTS: "LDGSTS", **dict.fromkeys(LDG, "LDG"), **dict.fromkeys(STS, "STS")}
-    found = Counter(kinds.get(low & 0xFFF) for low, _ in words(build, entry))
+    found = Counter(kinds.get(low & 0xFFF) for low, _ in words(build, None))
     return {name: found[name] for name in ("LDGSTS", "LDG", "STS")}
 
 
-def instructions(build: Build, entry: str | None = None) -> int:
+def instructions(build: Build) -> int:
     """Machine instructions of one kernel, the padding at its end among them."""
-    return len(_section(machine_code(build), f".text.{entry or build.entry}")) // BYTES
+    return len(_section(machine_code(build), f".text.{build.entry}")) // BYTES
 
 
 def same_code(first: Build, second: Build) -> bool:
@@ -103,7 +102,8 @@ def words(build: Build, entry: str | None) -> list[tuple[int, int]]:
 
 def _section(elf: bytes, name: str) -> bytes:
     """The bytes of a section of a 64-bit ELF file. ValueError when there is none of that name."""
-    table, size, count, names = _header(elf)
+    (table,) = struct.unpack_from("<Q", elf, 40)
+    size, count, names = struct.unpack_from("<HHH", elf, 58)
     sections = [struct.unpack_from("<II4Q", elf, table + size * n) for n in range(count)]
     strings = sections[names][4]
     for section in sections:
@@ -111,12 +111,6 @@ def _section(elf: bytes, name: str) -> bytes:
         if elf[start : elf.index(b"\0", start)].decode() == name:
             return elf[section[4] : section[4] + section[5]]
     raise ValueError(f"the cubin has no section {name}")
-
-
-def _header(elf: bytes) -> tuple[int, int, int, int]:
-    """Offset, entry size and number of the section headers, and which of them holds the names."""
-    (table,) = struct.unpack_from("<Q", elf, 40)
-    return (table, *struct.unpack_from("<HHH", elf, 58))
 
 
 @dataclass(frozen=True)
@@ -127,10 +121,10 @@ class MultiplyAdd:
     kept: tuple[bool, bool, bool]
 
 
-def multiply_adds(build: Build, entry: str | None = None) -> list[list[MultiplyAdd]]:
+def multiply_adds(build: Build) -> list[list[MultiplyAdd]]:
     """Runs of FFMAs with nothing in between, in order. Sources and reuse flags as Z. Jia et al. read them."""
     runs: list[list[MultiplyAdd]] = [[]]
-    for low, high in words(build, entry):
+    for low, high in words(build, None):
         if low & 0xFFF == FFMA:
             sources = (low >> 24 & 255, low >> 32 & 255, high & 255)
             kept = tuple(bool(high >> bit & 1) for bit in (58, 59, 60))
@@ -140,47 +134,17 @@ def multiply_adds(build: Build, entry: str | None = None) -> list[list[MultiplyA
     return [run for run in runs if run]
 
 
-def register_reads(build: Build, entry: str | None = None) -> float:
-    """Registers that an FFMA reads from the register file, on average: 3 less those that the one before it has kept."""
-    read = _registers_read(build, entry)
-    return sum(map(len, read)) / len(read)
-
-
-def _registers_read(build: Build, entry: str | None) -> list[list[int]]:
-    """For each FFMA the registers that it reads from the register file. ValueError when there is no FFMA."""
-    found = []
-    for run in multiply_adds(build, entry):
+def register_reads(build: Build) -> float:
+    """Registers that an FFMA reads from the register file, on average: 3 less those that the one before it has kept.
+    ValueError when there is no FFMA.
+    """
+    read = []
+    for run in multiply_adds(build):
         kept = (None, None, None)
         for now in run:
-            found.append(
-                [r for r, same in zip(now.sources, kept, strict=True) if r not in (same, ZERO)]
-            )
+            sources = zip(now.sources, kept, strict=True)
+            read.append(sum(register not in (same, ZERO) for register, same in sources))
             kept = tuple(r if k else None for r, k in zip(now.sources, now.kept, strict=True))
-    if not found:
+    if not read:
         raise ValueError("the kernel has no multiply-adds of three registers")
-    return found
-
-
-def lead(build: Build, entry: str | None = None) -> float:
-    """How many FFMAs stand between a load from shared memory and the first FFMA that reads it: the median of all loads.
-
-    The order is that of the text, which is the order of issue in straight code. What is read only after the loop has jumped
-    back is left out.
-    """
-    waiting: dict[int, int] = {}  # register: how many FFMAs had passed when it was loaded
-    load_of: dict[int, int] = {}  # register: which load
-    first: dict[int, int] = {}  # load: FFMAs before its first reader
-    passed = 0
-    for number, (low, high) in enumerate(words(build, entry)):
-        opcode, target = low & 0xFFF, low >> 16 & 255
-        if opcode == LDS:
-            for register in range(target, target + WIDTH[high >> 9 & 7] // 4):
-                waiting[register], load_of[register] = passed, number
-        elif opcode == FFMA:
-            for register in (low >> 24 & 255, low >> 32 & 255, high & 255):
-                if register in waiting:
-                    first.setdefault(load_of[register], passed - waiting.pop(register))
-            passed += 1
-    if not first:
-        raise ValueError("no multiply-add reads what a load from shared memory brought")
-    return median(first.values())
+    return sum(read) / len(read)

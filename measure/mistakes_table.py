@@ -23,7 +23,7 @@ from kernels.table import table
 from .compute_sanitizer import TOOLS
 from .mistakes import JOBS, compile_all, digest, record
 from .progress import progress
-from .provenance import FOLDER, label, shown, store
+from .provenance import FOLDER, label, rows_in, shown, store
 
 FILE = FOLDER / "mistakes-emulator.json"
 METHOD = (
@@ -66,10 +66,7 @@ class Score:
 
 def emulated() -> dict[str, dict]:
     """{key: stored row} of what the emulator said."""
-    if not FILE.exists():
-        return {}
-    rows = json.loads(FILE.read_text(encoding="utf-8"))["rows"]
-    return {_key(row): row for row in rows}
+    return {_key(row): row for row in rows_in(FILE)}
 
 
 def record_emulated(rungs=(), seconds: float = float("inf"), again: bool = False) -> Path:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kernels.errors import UnsupportedGPU
 
@@ -48,6 +48,15 @@ def count(
         words = (done.stdout + done.stderr).strip().splitlines()
         raise UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-LAST_WORDS:]))
     return values
+
+
+def run_twice(launch: Callable[[], None]) -> None:
+    """What is counted by `launch=1`: the first of two launches is not."""
+    import cupy
+
+    launch()
+    launch()
+    cupy.cuda.get_current_stream().synchronize()
 
 
 def parse(output: str) -> dict[str, float]:

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels.accuracy import accuracy
 from kernels.alone import compiler
 from kernels.errors import UnsupportedGPU
 from kernels.gpus import gpu
@@ -28,10 +27,10 @@ from kernels.rungs import find
 from kernels.table import table
 
 from .progress import progress
-from .provenance import commit, describe, recording, store
+from .provenance import commit, describe, store
 from .row import release
 from .timing import METHOD, SAMPLES, Launch, cublas_launches, matrices, measure
-from .with_cublaslt import WORKSPACE, Problem, best, fastest_rung, look, turned
+from .with_cublaslt import WORKSPACE, Problem, best, fastest_rung, look, of_bound, turned
 from .with_triton import KERNELS, available
 
 TYPES = Types("bfloat16", output="bfloat16")
@@ -228,7 +227,7 @@ def time_one(folder: Path, size: int) -> list[dict]:
     )
     chosen["cublasGemmEx"] = Choice("", ("K", "N", "N"), cublas_launches(sets, TYPES), 1)
     wrong = {
-        name: _of_bound(choice.launches, sets[0], choice.layout, name)
+        name: of_bound(choice.launches, sets[0], choice.layout, TYPES, name)
         for name, choice in chosen.items()
     }
     timings = measure({name: choice.launches for name, choice in chosen.items()}, SAMPLES)
@@ -250,28 +249,7 @@ def time_one(folder: Path, size: int) -> list[dict]:
     return sorted(rows, key=lambda row: row["us"])
 
 
-def _of_bound(
-    launches: Sequence[Launch], one: tuple, layout: tuple[str, str, str], name: str
-) -> float:
-    """Largest error over the bound of `kernels.accuracy`, after a second launch: what a first one leaves must not matter."""
-    import cupy
-
-    A, B, C = one
-    for _ in range(2):
-        C.fill(0x7FC0)  # NaN
-        launches[0]()
-    cupy.cuda.get_current_stream().synchronize()
-    a, b, _ = turned(A, B, C, layout[:2])
-    a, b = a.T if layout[0] == "M" else a, b.T if layout[1] == "K" else b
-    c = C.reshape(C.shape[::-1]).T if layout[2] == "M" else C
-    seen = accuracy(c, a, b, None, 1.0, 0.0, TYPES)
-    release()
-    if not seen.of_bound <= 1:
-        raise RuntimeError(f"{name}: {seen}")
-    return round(seen.of_bound, 3)
-
-
-def record(folder: Path, sizes: Sequence[int] = SIZES) -> Path:
+def record(folder: Path) -> Path:
     """Time all and store after each size. UnsupportedGPU where the GPU, PyTorch or Triton is missing."""
     if gpu() is None or gpu().arch != 90 or not available():
         raise UnsupportedGPU("this needs a Hopper GPU, and a PyTorch and a Triton that can use it")
@@ -280,14 +258,14 @@ def record(folder: Path, sizes: Sequence[int] = SIZES) -> Path:
     made = json.loads((folder / MADE_OF).read_text(encoding="utf-8"))
     made["triton"] = triton_package.__version__
     rows: list[dict] = []
-    for number, size in enumerate(sizes):
-        progress(number, len(sizes), f"peers at {size}")
+    for number, size in enumerate(SIZES):
+        progress(number, len(SIZES), f"peers at {size}")
         rows += time_one(folder, size)
         path = store(
             f"peers-{gpu().slug}", METHOD, describe(), sources=made, types=str(TYPES), rows=rows
         )
         release()
-    progress(len(sizes), len(sizes))
+    progress(len(SIZES), len(SIZES))
     show(rows)
     return path
 
@@ -306,8 +284,3 @@ def show(rows: Sequence[Mapping]) -> None:
     heads = ["kernel", "size", "us", "least", "most", "TFLOP/s", "layout", "setting"]
     keys = ("kernel", "size", "us", "us_min", "us_max", "tflops", "layout", "setting")
     print(table(heads, [[str(row[key]) for key in keys] for row in rows]))
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("peers")

@@ -44,6 +44,11 @@ def store(
     return path
 
 
+def rows_in(path: Path) -> list[dict]:
+    """The rows that a file of results holds; none where it is not there."""
+    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+
+
 def load(kind: str) -> dict:
     """`results/<kind>-<gpu>.json` of the book's GPU, else the first by name. FileNotFoundError where
     there is none.
@@ -75,6 +80,12 @@ def label(stored: Mapping, rows: Iterable[Mapping] | None = None) -> str:
         stored["recorded"][:10]
     }
     return f"recorded on {stored['machine']['gpu']}, {' and '.join(sorted(days))}"
+
+
+def label_here(*versions: str) -> str:
+    """What to print beside numbers that are recorded now, by these versions of others' packages."""
+    day = datetime.date.today().isoformat()
+    return ", ".join([f"recorded on {gpu().name}", day, *versions])
 
 
 def describe() -> dict:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from kernels.build import Build
 from kernels.gemm import plan
 from kernels.launch import prepare_on_gpu
 from kernels.rung import Types
+from kernels.settings import configuration
 
 from .provenance import recording, store
 from .timing import matrices, measure, rung_launches
@@ -49,7 +50,7 @@ class Case:
     types: Types
     shared: int = 0
     a_suffix: bool = False  # needs sm_90a
-    managed: bool = field(default=False)  # timed under the post's clock as well
+    managed: bool = False  # timed under the post's clock as well
 
     def build(self, arch: int | str = COUNTED_ON) -> Build:
         """This case compiled; for sm_90a where it needs wgmma."""
@@ -197,13 +198,10 @@ def run(case: str | Case, A: np.ndarray, B: np.ndarray, built: Build | None = No
 def changed(case: str, **macros: int) -> Case:
     """The case with these macros instead, such as a smaller TILES for the emulator."""
     old = NAMED[case]
-    if old.entry == "gemm_pipelined":
-        return _pipelined(old.story, old.name, **{**old.macros, **macros})
     given = {**old.macros, **macros}
-    return Case(
-        old.story, old.name, old.source, old.entry, given, old.tile, old.threads, old.types,
-        old.shared, old.a_suffix,
-    )  # fmt: skip
+    if old.entry == "gemm_pipelined":
+        return _pipelined(old.story, old.name, **given)
+    return replace(old, macros=given)
 
 
 def compile_all(arch: int | str = 90) -> int:
@@ -217,8 +215,6 @@ def compile_all(arch: int | str = 90) -> int:
 
 
 def _configuration(name: str, arch: int | str) -> dict:
-    from kernels.settings import configuration
-
     macros = dict(configuration(name, (SIZE,) * 3, arch).macros)
     return {"macros": macros, "built": kernels.build(name, macros, arch=arch)}
 
@@ -232,8 +228,8 @@ def record() -> Path:
         raise kernels.UnsupportedGPU("times are measured on a GPU")
     rows = []
     for story in dict.fromkeys(case.story for case in CASES):
-        cases = [case for case in CASES if case.story == story and _runs(case)]
-        rows += _timed(cases)
+        cases = [case for case in CASES if case.story == story]
+        rows += _timed([c for c in cases if not c.a_suffix or kernels.gpu().arch == 90])
     return store(
         f"published-{kernels.gpu().slug}",
         f"times as in the ladder's file, {SAMPLES} samples and a pause of {PAUSE_S} s; wrong: outputs that differ from "
@@ -244,10 +240,6 @@ def record() -> Path:
         rows=rows,
         managed=_managed(),
     )
-
-
-def _runs(case: Case) -> bool:
-    return not case.a_suffix or kernels.gpu().arch == 90
 
 
 def _timed(cases: list[Case]) -> list[dict]:

@@ -80,20 +80,14 @@ def sanitize(rungs: Iterable[str] | None = None) -> list[Finding]:
         raise UnsupportedGPU("needs an NVIDIA GPU and compute-sanitizer")
     there = (n for n, r in RUNGS.items() if r.path and r.exists and r.runs_on(gpu().arch))
     names = list(rungs or there)
+    said_here = {name: emulated(name) for name in (*names, *(m.label for m in MISTAKES))}
+    runs = [(tool, names) for tool in TOOLS] + [(m.tool, [m.label]) for m in MISTAKES]
     findings = []
-    said_here = {name: emulated(name) for name in names}
-    for tool in TOOLS:
-        said = _run(tool, names)
-        for name in names:
+    for tool, kernels in runs:
+        said = _run(tool, kernels)
+        for name in kernels:
             errors, words = said.get(name, (None, "did not run"))
             findings.append(Finding(name, tool, errors, words, said_here[name]))
-    for mistake in MISTAKES:
-        errors, words = _run(mistake.tool, [mistake.label]).get(
-            mistake.label, (None, "did not run")
-        )
-        findings.append(
-            Finding(mistake.label, mistake.tool, errors, words, emulated(mistake.label))
-        )
     return findings
 
 

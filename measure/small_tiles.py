@@ -18,6 +18,7 @@ from kernels.rung import Types
 
 from . import machine_code, ncu
 from .compare import WAVEFRONTS
+from .foreign import error_of
 from .limits import METRICS, STALL_METRIC, STALLS
 from .provenance import recording, store
 from .timing import matrices, measure
@@ -104,20 +105,12 @@ def record() -> Path:
 
 def time_order() -> list[dict]:
     """With loads and stores in batches of 1 to 8 rows, all in turn, each after a check: rows of name, batch, milliseconds."""
-    import cupy
-
     sets = matrices(Types("float16"), ((SIZE, SIZE),) * 3)
-    A, B, C = sets[0]
-    expected = A.astype(cupy.float32) @ B.astype(cupy.float32)
     competitors = {}
     for name, swizzled in KINDS.items():
         for batch in (0, *BATCHES):
             launches = _launches(swizzled, POST, sets, batch)
-            C.fill(np.nan)
-            launches[0]()
-            error = float(cupy.abs(C - expected).max() / cupy.abs(expected).max())
-            if not error < 1e-4:
-                raise RuntimeError(f"{name}, batches of {batch}: off by {error:.1e}")
+            error_of(launches[0], *sets[0], 1e-4)
             competitors[name, batch] = launches
     return [
         {
@@ -149,12 +142,8 @@ def _ncu(swizzled: bool, tiles: int, size: int, metrics: dict[str, str]) -> dict
 
 def run_twice(swizzled: bool, tiles: int, size: int) -> None:
     """The launches that `ncu` watches, the first one not counted."""
-    import cupy
-
     sets = matrices(Types("float16"), ((size, size),) * 3, sets=1)
-    for launch in _launches(swizzled, tiles, sets) * 2:
-        launch()
-    cupy.cuda.get_current_stream().synchronize()
+    ncu.run_twice(_launches(swizzled, tiles, sets)[0])
 
 
 # ---- what needs none

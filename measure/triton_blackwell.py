@@ -104,14 +104,7 @@ def _product(type: str, bm: int, bn: int, bk: int, warps: int, stages: int) -> C
         rng = np.random.default_rng(0)
         (a, left), (b, right) = (_drawn(rng, type, (n, n)) for _ in range(2))
         c = np.zeros((n, n), np.float32)
-        signature = {
-            "A": f"*{type}",
-            "B": f"*{type}",
-            "C": "*fp32",
-            "M": "i32",
-            "N": "i32",
-            "K": "i32",
-        }
+        signature = {"A": f"*{type}", "B": f"*{type}", "C": "*fp32", **dict.fromkeys("MNK", "i32")}
         tile = {"BM": bm, "BN": bn, "BK": bk}
         module, entry, threads, shared, more = _compiled(tiled, signature, tile, warps, stages)
         sizes = [np.int32(n)] * 3
@@ -135,24 +128,15 @@ def _scaled(format: str, vector: int, arch: int = 100) -> Callable:
             else:
                 bytes_ = codes = rng.integers(0, 0x60, (n, n)).astype(np.uint8)
             of_four = vector == 16  # nvfp4's scales are e4m3
-            scale = (
-                rng.integers(0x30, 0x48, (n, n // vector))
-                if of_four
-                else rng.integers(124, 130, (n, n // vector))
-            )
+            scale = rng.integers(*((0x30, 0x48) if of_four else (124, 130)), (n, n // vector))
             factor = VALUES["e4m3"][scale] if of_four else np.exp2(scale - 127.0)
-            sides.append(
-                (
-                    bytes_,
-                    scale.astype(np.uint8),
-                    VALUES[format][codes] * np.repeat(factor, vector, axis=1),
-                )
-            )
+            values = VALUES[format][codes] * np.repeat(factor, vector, axis=1)
+            sides.append((bytes_, scale.astype(np.uint8), values))
         c = np.zeros((n, n), np.float32)
         data = "*u8" if pack == 2 else "*fp8e4nv"
         scales = "*fp8e4nv" if vector == 16 else "*u8"
-        signature = {"A": data, "A_SCALE": scales, "B": data, "B_SCALE": scales, "C": "*fp32",
-                     "M": "i32", "N": "i32", "K": "i32"}  # fmt: skip
+        signature = {"A": data, "A_SCALE": scales, "B": data, "B_SCALE": scales, "C": "*fp32"}
+        signature |= dict.fromkeys("MNK", "i32")
         constants = {"BM": 128, "BN": 128, "BK": 128, "PACK": pack, "VEC": vector, "FORMAT": format}
         module, entry, threads, shared, more = _compiled(scaled, signature, constants, 4, 2, arch)
         (a, a_scale, left), (b, b_scale, right) = sides

@@ -59,21 +59,18 @@ def tune(
     arch: int | str | None = None,
     fixed: Mapping[str, int] | None = None,
     jobs: int | None = None,
-    limit: int | None = None,
     show: bool = True,
     remember: bool = True,
     seconds: float = math.inf,
-    file: Path | None = None,
 ) -> list[Candidate]:
     """Every setting in `rung.space`, best first; prints the table of them.
 
     Compiles in `jobs` processes. Settings that do not compile, spill, or need more shared memory or
     registers than a block may have are dropped. With a GPU the others are timed at `size` for at most
     `seconds`, the best are checked at an awkward size, and the winner is remembered (unless
-    `remember` is False) for this GPU's generation, the rung, its types and the size's class, in
-    `file` or else the user's own; `kernels.settings` gives it to everybody. Without a GPU they are
-    ordered by occupancy. `limit` stops after that many settings. ValueError when the rung declares
-    no space.
+    `remember` is False) for this GPU's generation, the rung, its types and the size's class;
+    `kernels.settings` gives it to everybody. Without a GPU they are ordered by occupancy. ValueError
+    when the rung declares no space.
     """
     rung = find(rung)
     if not rung.space:
@@ -88,13 +85,13 @@ def tune(
         raise ValueError(f"jobs {jobs}: compiling takes at least 1 process")
     if not seconds > 0:
         raise ValueError(f"seconds {seconds}: a search takes more than none")
-    candidates = compiled([(rung, macros) for macros in settings(rung, fixed)[:limit]], arch, jobs)[
+    candidates = compiled([(rung, macros) for macros in settings(rung, fixed)], arch, jobs)[
         rung.name
     ]
     if gpu() is not None:
         candidates = timed(rung, candidates, size, seconds, arch)
         if remember:
-            _remember(rung, candidates, size, file)
+            _remember(rung, candidates, size)
     candidates.sort(key=_order)
     if show:
         print(format_candidates(rung, candidates, arch, size))

@@ -210,15 +210,6 @@ def record() -> Path:
     return path
 
 
-def compile_all() -> int:
-    """Compile what `record` runs on an H200 into the cache; needs no GPU. Returns how many plans there were."""
-    plans = [p for n in HOPPER_SIZES for p in chain_plans(n).values()]
-    for comparison in COMPARED:
-        for size in comparison.sizes:
-            plans += _plans(comparison, extents(size), 90).values()
-    return len(plans)
-
-
 def chain_plans(n: int) -> dict[str, Plan]:
     """The steps of the chain at this size, by their words."""
     return {
@@ -236,12 +227,12 @@ def _chain(n: int) -> list[dict]:
     ]
 
 
-def _plans(comparison: Comparison, size: tuple[int, int, int], arch=None) -> dict[str, Plan]:
+def _plans(comparison: Comparison, size: tuple[int, int, int]) -> dict[str, Plan]:
     """The compared settings, each over the macros that are recorded at this size, and what is rewritten."""
-    chosen = configuration(comparison.rung, size, arch, comparison.formats).macros
+    chosen = configuration(comparison.rung, size, macros=comparison.formats).macros
     first = comparison.first or named(comparison.changes[0])
     plans = {
-        named(change) if number else first: plan(comparison.rung, *size, {**chosen, **change}, arch)
+        named(change) if number else first: plan(comparison.rung, *size, {**chosen, **change})
         for number, change in enumerate(comparison.changes)
     }
     for name, changes in comparison.rewritten.items():

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,7 +26,7 @@ from kernels.rungs import find
 from kernels.settings import types_of
 
 from .progress import aside, progress
-from .provenance import FOLDER, describe, recording, store
+from .provenance import FOLDER, describe, store
 from .row import release
 from .timing import METHOD, Launch, Timing, cublas_launches, matrices, measure, rung_launches
 
@@ -57,11 +56,8 @@ WORKSPACE = 64 << 20  # bytes that an algorithm may use: twice what NVIDIA recom
 LOOK_MS = 2.0  # of launches per algorithm
 FINALISTS = 4  # of all layouts, timed by turns before the best is chosen
 GRAPH_MS = 0.4  # of launches in one graph
-TRANSA, TRANSB, WORKSPACE_BYTES = (
-    3,
-    4,
-    1,
-)  # cublasLtMatmulDescAttributes_t, cublasLtMatmulPreferenceAttributes_t
+TRANSA, TRANSB = 3, 4  # cublasLtMatmulDescAttributes_t
+WORKSPACE_BYTES = 1  # cublasLtMatmulPreferenceAttributes_t
 SCALE_TYPE = 0  # CUDA_R_32F
 
 
@@ -130,13 +126,7 @@ class Problem:
         )
         for attribute, kept in ((TRANSA, b == "N"), (TRANSB, a == "K")):
             value = ctypes.c_int(KEEP if kept else TRANSPOSE)
-            _call(
-                "cublasLtMatmulDescSetAttribute",
-                self.description,
-                attribute,
-                ctypes.byref(value),
-                ctypes.c_size_t(4),
-            )
+            _set("cublasLtMatmulDescSetAttribute", self.description, attribute, value)
         read, written = CUDA_TYPE[types.inputs], CUDA_TYPE[types.output]
         self.first = _layout(read, *((N, K) if b == "N" else (K, N)))
         self.second = _layout(read, *((K, M) if a == "K" else (M, K)))
@@ -147,13 +137,7 @@ class Problem:
         preference = ctypes.c_void_p()
         _call("cublasLtMatmulPreferenceCreate", ctypes.byref(preference))
         limit = ctypes.c_size_t(WORKSPACE)
-        _call(
-            "cublasLtMatmulPreferenceSetAttribute",
-            preference,
-            WORKSPACE_BYTES,
-            ctypes.byref(limit),
-            ctypes.c_size_t(8),
-        )
+        _set("cublasLtMatmulPreferenceSetAttribute", preference, WORKSPACE_BYTES, limit)
         found, count = (Heuristic * ASKED)(), ctypes.c_int()
         _call("cublasLtMatmulAlgoGetHeuristic", _handle(), self.description, self.first, self.second, self.result, self.result,
               preference, ASKED, found, ctypes.byref(count))  # fmt: skip
@@ -175,6 +159,10 @@ class Problem:
             _call("cublasLtMatmul", *given, ctypes.c_void_p(cupy.cuda.get_current_stream().ptr))
 
         return run
+
+
+def _set(name: str, of: ctypes.c_void_p, attribute: int, value) -> None:
+    _call(name, of, attribute, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value)))
 
 
 def _layout(kind: int, rows: int, columns: int) -> ctypes.c_void_p:
@@ -286,7 +274,16 @@ def time_one(types: Types, size: tuple[int, int, int]) -> list[dict]:
             problem.launch(chosen.entry, *turned(*one, chosen.layout), workspace) for one in sets
         ],
     }
-    wrong = _errors(competitors, sets, types, chosen.layout, name)
+    rung = find(name)
+    layouts = {
+        "ours": (rung.a_major, rung.b_major),
+        "gemmEx": ("K", "N"),
+        "cublasLt": chosen.layout,
+    }
+    wrong = {
+        who: of_bound(launches, sets[0], layouts[who], types, f"{who} {name} {types} {size}")
+        for who, launches in competitors.items()
+    }
     about = {"m": M, "n": N, "k": K, "inputs": types.inputs, "output": types.output, "rung": name, "config": macros,
              "layout": "A {}-major, B {}-major".format(*chosen.layout), "place": chosen.place, "tried": tried,
              "workspace_bytes": chosen.entry.workspace, "of_bound": wrong}  # fmt: skip
@@ -313,54 +310,39 @@ def _columns(timings: dict[str, Timing], counts: dict[str, int]) -> dict:
     }
 
 
-def _errors(
-    competitors, sets, types: Types, layout: tuple[str, str], rung: str
-) -> dict[str, float]:
-    """{who: largest error over the bound of `kernels.accuracy`}. RuntimeError where one is wrong."""
+def of_bound(
+    launches: Sequence[Launch], one: tuple, layout: Sequence[str], types: Types, name: str
+) -> float:
+    """Largest error over the bound of `kernels.accuracy`, after a second launch: what a first one leaves must not matter.
+    layout: what is contiguous in A, in B and, where it is not N, in C. RuntimeError where the result is wrong.
+    """
     import cupy
     import numpy as np
 
-    A, B, C = sets[0]
-    layouts = {
-        "ours": (find(rung).a_major, find(rung).b_major),
-        "gemmEx": ("K", "N"),
-        "cublasLt": layout,
-    }
-    found = {}
-    for who, launches in competitors.items():
+    A, B, C = one
+    for _ in range(2):
         C.fill(np.iinfo(C.dtype).max if C.dtype.kind == "u" else np.nan)
         launches[0]()
-        cupy.cuda.get_current_stream().synchronize()
-        (a_major, b_major), (a, b, _) = layouts[who], turned(A, B, C, layouts[who])
-        a, b = a.T if a_major == "M" else a, b.T if b_major == "K" else b
-        seen = accuracy(C, a, b, None, 1.0, 0.0, types)
-        if not seen.of_bound <= 1:
-            raise RuntimeError(f"{who} {rung} {types} {C.shape}: {seen}")
-        found[who] = round(seen.of_bound, 3)
-        release()
-    return found
+    cupy.cuda.get_current_stream().synchronize()
+    a, b, _ = turned(A, B, C, layout[:2])
+    a, b = a.T if layout[0] == "M" else a, b.T if layout[1] == "K" else b
+    c = C.reshape(C.shape[::-1]).T if "M" in layout[2:] else C
+    seen = accuracy(c, a, b, None, 1.0, 0.0, types)
+    release()
+    if not seen.of_bound <= 1:
+        raise RuntimeError(f"{name}: {seen}")
+    return round(seen.of_bound, 3)
 
 
-def record(seconds: float = math.inf) -> Path:
+def record() -> Path:
     """Time all and store after each row. UnsupportedGPU without a GPU."""
     if gpu() is None:
         raise UnsupportedGPU("this needs an NVIDIA GPU and CuPy")
-    work = [
-        *(
-            (types, size)
-            for size in ((4096,) * 3, (8192,) * 3, (1024,) * 3, (2048,) * 3)
-            for types in HALVES
-        ),
-        *((types, size) for size in OTHERS for types in HALVES),
-        *((Types(inputs), size) for size in SQUARES for inputs in ("tf32", "float32")),
-    ]
-    begun, rows, path = time.monotonic(), [], FOLDER / f"cublaslt-{gpu().slug}.json"
+    first = [(n, n, n) for n in (4096, 8192, 1024, 2048)]
+    work = [(types, size) for size in (*first, *OTHERS) for types in HALVES]
+    work += [(Types(inputs), size) for size in SQUARES for inputs in ("tf32", "float32")]
+    rows, path = [], FOLDER / f"cublaslt-{gpu().slug}.json"
     for number, (types, size) in enumerate(work):
-        if time.monotonic() - begun > seconds:
-            print(
-                f"the {seconds:.0f} s are over: {len(work) - number} problems not timed, from {types} {size}"
-            )
-            break
         progress(number, len(work), f"{types} {size}")
         try:
             rows += time_one(types, size)
@@ -383,8 +365,3 @@ def _line(rows: Sequence[dict]) -> str:
     )
     problem = f"{row['m']} x {row['n']} x {row['k']} {row['inputs']} to {row['output']}"
     return f"{problem}: {times}  {row['rung']}  {row['layout']}  {row['place']} of {row['tried']}"
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("cublaslt")

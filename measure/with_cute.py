@@ -8,7 +8,6 @@ a GPU but no package.
 
 from __future__ import annotations
 
-import datetime
 import os
 import re
 import tempfile
@@ -23,7 +22,7 @@ from kernels.gpus import gpu
 
 from . import foreign
 from .foreign import Compiled, hash_of, tidy
-from .provenance import recording, store
+from .provenance import label_here, store
 from .timing import METHOD, Launch, cublas_launches, matrices, rung_launches
 
 SOURCE = Path(__file__).parent / "cute_kernels.py"
@@ -104,8 +103,6 @@ def record() -> Path:
     """Check and time the stored kernel beside two rungs and cuBLAS. UnsupportedGPU where there is no GPU for it."""
     if gpu() is None or gpu().arch < 80:
         raise UnsupportedGPU("this needs a GPU from sm_80 on")
-    import cupy
-
     rows = []
     for size in SIZES:
         plans = {
@@ -115,13 +112,7 @@ def record() -> Path:
         types = plans["mma_swizzled"].types
         sets = matrices(types, ((size, size),) * 3)
         launches, registers = _launches(sets, size)
-        A, B, C = sets[0]
-        C.fill(float("nan"))
-        launches[0]()
-        expected = A.astype(cupy.float32) @ B.astype(cupy.float32)
-        error = float(cupy.abs(C - expected).max() / cupy.abs(expected).max())
-        if not error < RELATIVE_ERROR:
-            raise RuntimeError(f"wrong at {size}: {error:.1e} of the largest element")
+        error = foreign.error_of(launches[0], *sets[0], RELATIVE_ERROR)
         competitors = {"cute tiled": launches}
         competitors |= {name: rung_launches(how, sets) for name, how in plans.items()}
         competitors["cublas"] = cublas_launches(sets, types)
@@ -132,13 +123,7 @@ def record() -> Path:
     return store(
         f"cute-{gpu().slug}",
         METHOD,
-        label=f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
-        f"nvidia-cutlass-dsl {stored_ptx().version}",
+        label=label_here(f"nvidia-cutlass-dsl {stored_ptx().version}"),
         types="float16 inputs, float32 sums, float32 result",
         rows=rows,
     )
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("cute")

@@ -7,14 +7,13 @@ the fused kernel beside the plain rung, PyTorch's layer and the same compiled by
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gpus import gpu
 
-from .provenance import recording, store
+from .provenance import label_here, store
 from .timing import METHOD, Launch, measure
 from .with_torch import available
 
@@ -120,12 +119,7 @@ def record(shapes: Sequence[tuple[int, int, int]] = SHAPES) -> Path:
     return store(
         f"linear-{gpu().slug}",
         METHOD,
-        label=f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, PyTorch {torch.__version__}",
+        label=label_here(f"PyTorch {torch.__version__}"),
         errors=errors,
         rows=rows,
     )
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("linear")

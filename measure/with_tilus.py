@@ -8,7 +8,6 @@ is of tilus 0.2.0 with apache-tvm-ffi 0.1.9; with 0.1.15 what Tilus generates di
 
 from __future__ import annotations
 
-import datetime
 import importlib.metadata
 import importlib.util
 import itertools
@@ -23,7 +22,7 @@ from kernels.gemm import plan
 from kernels.gpus import gpu
 
 from .foreign import timed
-from .provenance import recording, store
+from .provenance import label_here, store
 from .timing import METHOD, cublas_launches, matrices, rung_launches
 from .with_torch import available, torch_launches
 
@@ -75,8 +74,9 @@ def record(file: str | Path, size: int = SIZE) -> Path:
     return store(
         f"tilus-{gpu().slug}",
         METHOD,
-        label=f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
-        f"tilus {importlib.metadata.version('tilus')}, PyTorch {torch.__version__}",
+        label=label_here(
+            f"tilus {importlib.metadata.version('tilus')}", f"PyTorch {torch.__version__}"
+        ),
         types="float16 inputs, float32 sums, float16 result",
         size=size,
         rows=rows,
@@ -119,8 +119,3 @@ def _rows(kernel: type, size: int) -> list[dict]:
             row["error"] = errors[row["kernel"]]
             row["kernel"] = "matmul_v3"
     return rows + refused
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("tilus")

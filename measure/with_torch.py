@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
 from kernels.gpus import gpu, live
 
-from .provenance import store
+from .provenance import label_here, store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
 
 RUNG = "mma_multistage"
@@ -38,7 +37,7 @@ def torch_launches(sets: Sequence[tuple]) -> list[Launch]:
     return [lambda a=a, b=b, c=c: torch.mm(a, b, out=c) for a, b, c in tensors]
 
 
-def _measured(size: int) -> dict:
+def _tflops(size: int) -> dict[str, float]:
     how = plan(RUNG, size, size, size, SETTING)
     sets = matrices(how.types, how.shapes())
     timings = measure(
@@ -48,8 +47,7 @@ def _measured(size: int) -> dict:
             "torch.mm": torch_launches(sets),
         }
     )
-    tflops = {name: round(timing.tflops(size, size, size), 1) for name, timing in timings.items()}
-    return {"label": f"measured on {gpu().name}", "tflops": tflops}
+    return {name: round(timing.tflops(size, size, size), 1) for name, timing in timings.items()}
 
 
 def record(size: int = 4096) -> Path:
@@ -61,8 +59,7 @@ def record(size: int = 4096) -> Path:
     return store(
         f"torch-{gpu().slug}",
         METHOD,
-        label=f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
-        f"PyTorch {torch.__version__}",
+        label=label_here(f"PyTorch {torch.__version__}"),
         size=size,
-        tflops=_measured(size)["tflops"],
+        tflops=_tflops(size),
     )

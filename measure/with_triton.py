@@ -8,7 +8,6 @@ keeps it. `compiled` gives the PTX that Triton makes, which needs Triton but no 
 
 from __future__ import annotations
 
-import datetime
 import importlib.util
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from kernels.rungs import find
 from . import foreign
 from .foreign import Compiled, hash_of, tidy
 from .progress import progress
-from .provenance import recording, store
+from .provenance import label_here, store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
 
 SIZES = (4096, 8192)  # a launch from Triton's Python takes as long as a whole product of 1024
@@ -246,16 +245,10 @@ def record(sizes: Sequence[int] = SIZES, seconds: float = 240.0) -> Path:
         path = store(
             f"triton-{gpu().slug}",
             METHOD,
-            label=f"recorded on {gpu().name}, {datetime.date.today().isoformat()}, "
-            f"Triton {triton.__version__}, PyTorch {torch.__version__}",
+            label=label_here(f"Triton {triton.__version__}", f"PyTorch {torch.__version__}"),
             types="float16 inputs, float32 sums, float16 result",
             rows=rows,
             tried=tried,
         )
     progress(len(sizes), len(sizes))
     return path
-
-
-def recorded() -> dict | None:
-    """What was recorded, None where nothing was."""
-    return recording("triton")

@@ -9,6 +9,7 @@ import numpy as np
 import emulator
 import figures
 from measure import with_cute
+from measure.provenance import recording
 
 from . import addresses, triton_ptx
 
@@ -54,7 +55,7 @@ def rows_of_c(trace, width: int) -> dict[int, list[int]]:
 
 def speeds():
     """The recorded speeds beside ours and cuBLAS's."""
-    stored = with_cute.recorded()
+    stored = recording("cute")
     rows = sorted(stored["rows"], key=lambda row: (row["size"], row["tflops"]))
     return figures.table(
         {

@@ -12,6 +12,7 @@ import emulator
 import figures
 from book.cells import columns
 from measure import with_triton
+from measure.provenance import recording
 
 
 def run(arch: int, A: np.ndarray, B: np.ndarray):
@@ -80,7 +81,7 @@ def counts(**traces):
 
 def speeds():
     """The recorded speeds beside ours and cuBLAS's."""
-    stored = with_triton.recorded()
+    stored = recording("triton")
     rows = sorted(stored["rows"], key=lambda row: (row["size"], row["tflops"]))
     return figures.table(
         {

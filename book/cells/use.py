@@ -9,7 +9,7 @@ from book.cells import columns
 from kernels import linear as fused
 from kernels.gpus import peak
 from kernels.rungs import find
-from measure import with_linear
+from measure.provenance import recording
 
 GPU = "NVIDIA H200"
 WIDTH, INNER = 2048, 8192  # of the model that the page supposes
@@ -104,7 +104,7 @@ def epilogue():
 
 def speeds():
     """What was recorded of the fused layer."""
-    stored = with_linear.recorded()
+    stored = recording("linear")
     return figures.table(
         {
             "M x N x K": "tokens, outputs, inputs",

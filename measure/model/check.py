@@ -4,12 +4,11 @@ with any of them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from measure.provenance import FOLDER
+from measure.provenance import load
 
 from .bound import bound, of_product, work_of
 from .counts import Counts
@@ -112,7 +111,7 @@ def busy(row: Mapping, counts: Counts) -> dict[str, float]:
 
 def bindings() -> Verdict:
     """The model's binding resource beside Nsight Compute's busiest. Where they differ the longest stall is named."""
-    rows = json.loads((FOLDER / f"limits-{BOOK}.json").read_text(encoding="utf-8"))["rows"]
+    rows = load("limits")["rows"]
     wrong, right = [], 0
     for row in rows:
         counts = counted(row["rung"], row["config"])

@@ -194,14 +194,16 @@ def load_rounds(trace, ptx: str) -> float:
 
 
 def _lines(trace, row) -> float:
-    """Lines of 128 bytes that this row's requests touch: the mean of those whose addresses were kept, times all of
-    them.
-    """
-    lanes = [access for access in trace.accesses(row) if access.active.any()]
-    if not lanes:
-        return 0.0
-    touched = [
-        len({int(a) // LINE for at in access.addresses[access.active] for a in (at, at + access.width - 1)})
-        for access in lanes
-    ]  # fmt: skip
-    return float(np.mean(touched)) * row.global_requests
+    """Lines of 128 bytes that this row's requests touch."""
+
+    def touched(access) -> int:
+        first = access.addresses[access.active]
+        return len({int(at) // LINE for a in first for at in (a, a + access.width - 1)})
+
+    return of_requests(trace, row, touched)
+
+
+def of_requests(trace, row, number) -> float:
+    """Of all of a row's requests: the mean `number` of those whose addresses were kept, times all of them."""
+    kept = [number(access) for access in trace.accesses(row) if access.active.any()]
+    return float(np.mean(kept or [0])) * row.global_requests

@@ -10,21 +10,19 @@ before any GPU had run them; `ratios` puts what was measured since beside them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from datetime import date
 from itertools import pairwise
 
 from kernels.rungs import RUNGS, find
 from kernels.settings import configuration, types_of
-from measure.provenance import FOLDER, store
+from measure.provenance import FOLDER, rows_in
 from measure.row import extents
 from measure.variants import COMPARED, HOPPER, HOPPER_SIZES
 
 from .prediction import predict
 from .rates import launch
 from .recorded import GPUS, Timed, timed_in, variants
-from .store import counted, key
+from .store import counted, key, store_lines
 
 PATH = FOLDER / "model" / "predictions.json"
 COMPARISONS = FOLDER / "model" / "comparisons.json"
@@ -41,13 +39,11 @@ def clock(row: Timed) -> float | None:
 
 
 def write() -> None:
-    """Writes the predictions of sizes that the file lacks. FileExistsError where it lacks none."""
-    kept = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {"rows": []}
-    lacking = [n for n in SIZES if n not in {row["size"] for row in kept["rows"]}]
-    if not lacking:
+    """Writes the predictions. FileExistsError where there are some."""
+    if PATH.exists():
         raise FileExistsError(f"{PATH.name}: predictions are written once, before they are timed")
-    rows = kept["rows"]
-    for n in lacking:
+    rows = []
+    for n in SIZES:
         for rung in map(find, RUNGS):
             if rung.name in SLOW or not (rung.exists and rung.runs_on(90)):
                 continue
@@ -58,16 +54,9 @@ def write() -> None:
                 rows.append({
                     "rung": rung.name, "size": n, "output": rung.types(macros).output, "macros": macros,
                     "clocks": round(clocks), "shared_ms": round(said.memory_ms, 6), "launch_ms": launch(),
-                    **({"written": date.today().isoformat()} if "recorded" in kept else {}),
                 })  # fmt: skip
     method = "python -m measure model --predict, before any of these sizes was timed"
-    if "recorded" in kept:
-        PATH.write_text(json.dumps({**kept, "rows": rows}), encoding="utf-8")
-    else:
-        store(PATH, method, {"gpu": "none"}, None, rows=rows)
-    PATH.write_text(
-        PATH.read_text(encoding="utf-8").replace('{"rung"', '\n{"rung"'), encoding="utf-8"
-    )
+    store_lines(PATH, method, {"gpu": "none"}, rows)
 
 
 def told(row: Mapping, ghz: float) -> float:
@@ -77,15 +66,12 @@ def told(row: Mapping, ghz: float) -> float:
 
 def apart() -> list[tuple[float, Timed]]:
     """(predicted ms, what was measured) of the sizes held apart; none where nobody has timed them."""
-    path = FOLDER / "model" / f"apart-{GPUS[0]}.json"
-    if not path.exists():
-        return []
     before = {
         (row["rung"], row["size"], row["output"], key(row["rung"], row["macros"])): row
         for row in written()
     }
     found = []
-    for row in timed_in(path, GPUS[0]):
+    for row in timed_in(FOLDER / "model" / f"apart-{GPUS[0]}.json", GPUS[0]):
         at = (row.rung, row.size[0], row.output, key(row.rung, row.macros))
         if at in before and clock(row):
             found.append((told(before[at], clock(row)), row))
@@ -99,7 +85,7 @@ def ratios() -> Iterator[tuple[float, Timed, Timed]]:
     timed: dict[tuple, Timed] = {}
     for row in variants():
         timed.setdefault((row.size[0], key(row.rung, row.macros)), row)
-    for row in json.loads(COMPARISONS.read_text(encoding="utf-8"))["rows"]:
+    for row in rows_in(COMPARISONS):
         before = timed.get((row["size"], key(row.get("after", row["rung"]), row["beside"])))
         after = timed.get((row["size"], key(row["rung"], row["macros"])))
         if before and after:
@@ -110,9 +96,7 @@ def compare() -> None:
     """Writes predicted ratios of times: each setting of a comparison over its first, for settings without a recorded
     time. What the file holds already stays as it was predicted then.
     """
-    rows = (
-        json.loads(COMPARISONS.read_text(encoding="utf-8"))["rows"] if COMPARISONS.exists() else []
-    )
+    rows = rows_in(COMPARISONS)
     there = {(row.rung, row.size[0], key(row.rung, row.macros)) for row in variants()}
     there |= {(row["rung"], row["size"], key(row["rung"], row["macros"])) for row in rows}
     for n, before, after in _changes():
@@ -124,10 +108,7 @@ def compare() -> None:
                 "ratio": round(two[1] / two[0], 4),
             })  # fmt: skip
     method = "python -m measure model --predict, before any of these was timed"
-    path = store(COMPARISONS, method, {"gpu": "none"}, None, rows=rows)
-    path.write_text(
-        path.read_text(encoding="utf-8").replace('{"rung"', '\n{"rung"'), encoding="utf-8"
-    )
+    store_lines(COMPARISONS, method, {"gpu": "none"}, rows)
 
 
 def _changes() -> Iterator[tuple[int, tuple, tuple]]:
@@ -146,4 +127,4 @@ def _changes() -> Iterator[tuple[int, tuple, tuple]]:
 
 def written() -> list[dict]:
     """The predictions as they were written."""
-    return json.loads(PATH.read_text(encoding="utf-8"))["rows"]
+    return rows_in(PATH)

@@ -17,7 +17,7 @@ import numpy as np
 from kernels.shapes import ceil_div
 from measure.compare import ASYNC, GLOBAL_LOAD, GLOBAL_STORE, SHARED_LOAD, SHARED_STORE
 
-from .counts import KINDS, WAVEFRONT
+from .counts import KINDS, WAVEFRONT, of_requests
 from .rates import BOOK, SMS, rates
 
 # The input format of a product, as its opcode says it: that of `rates`.
@@ -72,13 +72,12 @@ def bound(trace, ghz: float, merged: bool = True) -> list[Part]:
 
 
 def _passes(trace, row) -> float:
-    """The fewest passes of L1's data path for this row's requests: the mean of those whose addresses were kept, times all."""
-    lanes = [access for access in trace.accesses(row) if access.active.any()]
-    fewest = [
-        ceil_div(len(np.unique(access.addresses[access.active])) * access.width, WAVEFRONT)
-        for access in lanes
-    ]
-    return float(np.mean(fewest or [0])) * row.global_requests
+    """The fewest passes of L1's data path for this row's requests."""
+
+    def fewest(access) -> int:
+        return ceil_div(len(np.unique(access.addresses[access.active])) * access.width, WAVEFRONT)
+
+    return of_requests(trace, row, fewest)
 
 
 def _part(resource: str, work: float, rate, blocks: int, ghz: float) -> Part:

@@ -27,10 +27,7 @@ from .sharing import delivery
 
 ROUNDS = 100  # after which mean values no longer change
 SCHEDULERS, PANEL = 4, 128  # bytes of a row of C that a warp stores at a time
-WAYS = (
-    ("TMA", "TMA"),
-    ("cp.async", "copies"),
-)  # by which kind of work a kernel's way to copy is known
+WAYS = {"TMA": "TMA", "cp.async": "copies"}  # by which kind of work a way to copy is known
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,9 @@ def spread() -> float:
 
 def way_of(counts: Counts) -> str:
     """How a kernel copies tiles: "TMA", "cp.async" or through "registers"."""
-    return next((way for way, what in WAYS if counts.work.get(what, (0, 0))[1]), "registers")
+    return next(
+        (way for way, what in WAYS.items() if counts.work.get(what, (0, 0))[1]), "registers"
+    )
 
 
 def latency_of(way: str) -> float:
@@ -188,11 +187,11 @@ def demands(counts: Counts, gpu: str, K: int, rate: float = 0.0) -> tuple[float,
     of what stands outside the loop. rate: bytes per clock from L2.
     """
     speed = rates(gpu, counts.kind, counts.inputs)
-    part = (
-        (lambda name: counts.work.get(name, (0, 0))[0])
-        if not K
-        else (lambda name: counts.work.get(name, (0, 0))[1] * K)
-    )
+
+    def part(name: str) -> float:
+        fixed, each = counts.work.get(name, (0, 0))
+        return each * K if K else fixed
+
     multiply = [
         part("instructions") / speed["issue slots"].value,
         part("float instructions") / speed["FMA pipe"].value,
@@ -247,10 +246,9 @@ def _store(counts: Counts, gpu: str, together: int) -> float:
         counts.tile[1] * out / PANEL
     )  # of which HELD are stored while the next tile is multiplied
     exposed = max(0.0, 1 - macros.get("HELD", 0) / panels)
-    return exposed * together * max(demands(counts, gpu, 0)) + _exchange(counts)
-
-
-def _exchange(counts: Counts) -> float:
-    """Clocks in which the blocks that share a tile write their sums to shared memory and read each other's."""
-    parts = counts.macros.get("SPLIT", 1)
-    return 2 * parts * counts.tile[0] * counts.tile[1] * 4 / WAVEFRONT if parts > 1 else 0.0
+    parts, exchange = macros.get("SPLIT", 1), 0.0
+    if (
+        parts > 1
+    ):  # blocks that share a tile write their sums to shared memory and read each other's
+        exchange = 2 * parts * counts.tile[0] * counts.tile[1] * 4 / WAVEFRONT
+    return exposed * together * max(demands(counts, gpu, 0)) + exchange

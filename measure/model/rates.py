@@ -8,14 +8,13 @@ H100 has H200's rates per clock; its memory, which nobody measured by a loop, is
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from kernels.shapes import H100_SMS
 from measure import machine
-from measure.provenance import FOLDER
+from measure.provenance import load
 
 SMS = H100_SMS  # an H200 has as many
 BOOK, OTHER = "nvidia-h200", "nvidia-h100-80gb-hbm3"
@@ -26,9 +25,6 @@ LOOPS = {
     "tf32": "tf32",
     "float8_e4m3fn": "e4m3",
     "int8": "s8",
-}
-NOT_MEASURED = {
-    "conversions": "no loop was recorded",
 }
 
 
@@ -69,12 +65,8 @@ def rates(gpu: str, kind: str, inputs: str) -> Mapping[str, Rate]:
         loop = per_clock[f"{kind} {LOOPS[inputs]}"]
         found["tensor cores"] = Rate(loop.value, "clock", f"loop {loop.name}: operations per clock and SM{own}")  # fmt: skip
     if gpu == BOOK:
-        peak = look_ups()
-        found["L2 look-ups"] = Rate(
-            peak,
-            "second",
-            "Nsight Compute's peak: look-ups over share and time, the same in 27 rungs",
-        )
+        source = "Nsight Compute's peak: look-ups over share and time, the same in 27 rungs"
+        found["L2 look-ups"] = Rate(look_ups(), "second", source)
         read = loops["bandwidth", "device memory, read"]
         found["device memory"] = Rate(read.value * 1e9, "second", f"loop device memory, read: {read.value} GB/s")  # fmt: skip
     return found
@@ -101,8 +93,7 @@ def launch() -> float:
 @cache
 def look_ups() -> float:
     """Look-ups of L2 per second at its peak: the largest that a rung's counters give."""
-    rows = json.loads((FOLDER / f"limits-{BOOK}.json").read_text(encoding="utf-8"))["rows"]
     return max(
         row["L2 tag look-ups"] / (row["L2 tags, %"] / 100) / (row["milliseconds"] / 1e3)
-        for row in rows
+        for row in load("limits")["rows"]
     )

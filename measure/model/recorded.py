@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kernels.rungs import find
 from measure import published
-from measure.provenance import FOLDER
+from measure.provenance import FOLDER, rows_in
 from measure.results import recordings
 
 GPUS = ("nvidia-h200", "nvidia-h100-80gb-hbm3")
@@ -42,7 +42,7 @@ def ladder() -> Iterator[Timed]:
 
 def timed_in(path: Path, gpu: str) -> Iterator[Timed]:
     """The rungs' rows of a file that `measure record --part bench --json` wrote."""
-    yield from _rows(json.loads(path.read_text(encoding="utf-8"))["rows"], gpu)
+    yield from _rows(rows_in(path), gpu)
 
 
 def _rows(rows: Iterable[Mapping], gpu: str) -> Iterator[Timed]:
@@ -56,18 +56,20 @@ def _rows(rows: Iterable[Mapping], gpu: str) -> Iterator[Timed]:
         )  # fmt: skip
 
 
-def searched(gpu: str = GPUS[0]) -> Iterator[Timed]:
+def searched() -> Iterator[Timed]:
     """The settings that the search timed, at the defaults of what it did not vary. Only a median is stored, and no
     clock.
     """
+    gpu = GPUS[0]
     for row in _file("tune", gpu)["rows"]:
         if row["ms"]:
             macros = find(row["rung"]).resolve(row["macros"])
             yield Timed(gpu, row["rung"], macros, (4096,) * 3, row["ms"], row["ms"], row["ms"], None, "tune")  # fmt: skip
 
 
-def variants(gpu: str = GPUS[0]) -> Iterator[Timed]:
+def variants() -> Iterator[Timed]:
     """Rungs with one macro changed, sampled in turn."""
+    gpu = GPUS[0]
     for row in _file("variants", gpu)["rows"]:
         if row["config"]:
             yield Timed(

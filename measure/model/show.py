@@ -9,7 +9,6 @@ from .bound import UNITS, bound
 from .check import HIGHEST, check, timed
 from .held import PATH, clock, compare, write
 from .prediction import predict
-from .rates import NOT_MEASURED
 from .recorded import ladder, variants
 from .store import complete, counted
 
@@ -48,8 +47,7 @@ def overview() -> None:
         ])  # fmt: skip
     heads = ["GPU", "rung", "size", "output", *names, "binds", "bound", "measured", "predicted"]
     print("milliseconds; a bound without a clock that was read is at 1.98 GHz\n" + table(heads, rows, left=4))  # fmt: skip
-    for name, why in NOT_MEASURED.items():
-        print(f"{name}: not measured, in no bound: {why}")
+    print("conversions: not measured, in no bound: no loop was recorded")
 
 
 def detail(rung: str) -> None:
@@ -78,12 +76,12 @@ def detail(rung: str) -> None:
             )
 
 
-def verdicts(most: int = 40) -> int:
+def verdicts() -> int:
     """Prints what `check` found; 1 where something of today's model does not hold."""
     found = check()
     for one in found:
         said = "holds" if one.holds else "FAILS" if one.of_today else "failed"
         print(f"{said}: {one.claim}: {one.found}")
-        for miss in one.misses[: most if not one.holds else 8]:
+        for miss in one.misses[: 8 if one.holds else 40]:
             print(f"    {miss}")
     return int(not all(one.holds for one in found if one.of_today))

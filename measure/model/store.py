@@ -7,17 +7,14 @@ which the file names, and on the kernels' sources: `tests/measure/test_model.py`
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 
 from kernels.nvrtc import compiler
-from measure.provenance import FOLDER, store
+from measure.provenance import FOLDER, rows_in, store
 
 from .counts import Counts, count
 
@@ -39,11 +36,8 @@ def key(rung: str, macros: Mapping[str, int]) -> tuple:
 @cache
 def stored(arch: int = ARCH) -> dict[tuple, Counts]:
     """All counts in the file, by `key`."""
-    if not path(arch).exists():
-        return {}
-    rows = json.loads(path(arch).read_text(encoding="utf-8"))["rows"]
     names = {field.name for field in fields(Counts)}
-    read = [Counts(**{name: row[name] for name in names}) for row in rows]
+    read = [Counts(**{name: row[name] for name in names}) for row in rows_in(path(arch))]
     return {key(one.rung, one.macros): one for one in read}
 
 
@@ -52,12 +46,10 @@ def counted(rung: str, macros: Mapping[str, int]) -> Counts:
     return stored().get(key(rung, macros)) or count(rung, macros, ARCH)
 
 
-def complete(wanted: Iterable[tuple[str, Mapping[str, int]]], seconds: float = math.inf) -> Path:
-    """Counts what the file lacks, and writes it at the end of the time or of the list."""
-    found, end, new = dict(stored()), time.monotonic() + seconds, 0
+def complete(wanted: Iterable[tuple[str, Mapping[str, int]]]) -> Path:
+    """Counts what the file lacks, and writes it."""
+    found, new = dict(stored()), 0
     for rung, macros in wanted:
-        if time.monotonic() > end:
-            break
         if key(rung, macros) not in found:
             try:
                 found[key(rung, macros)] = count(rung, macros, ARCH)
@@ -74,14 +66,16 @@ def complete(wanted: Iterable[tuple[str, Mapping[str, int]]], seconds: float = m
 def _write(found: Mapping[tuple, Counts]) -> Path:
     rows, nvrtc = [_row(found[name]) for name in sorted(found)], compiler()
     stored.cache_clear()
-    written = store(
-        path(), METHOD, {"gpu": "none", "nvrtc": f"{nvrtc.major}.{nvrtc.minor}"}, None, rows=rows
-    )
-    text = written.read_text(encoding="utf-8").replace(
-        '{"rung"', '\n{"rung"'
-    )  # a line per configuration
-    written.write_text(text, encoding="utf-8")
-    return written
+    machine = {"gpu": "none", "nvrtc": f"{nvrtc.major}.{nvrtc.minor}"}
+    return store_lines(path(), METHOD, machine, rows)
+
+
+def store_lines(at: Path, method: str, machine: Mapping, rows: list[dict]) -> Path:
+    """As `provenance.store`, with a line per row."""
+    store(at, method, machine, None, rows=rows)
+    text = at.read_text(encoding="utf-8")
+    at.write_text(text.replace('{"rung"', '\n{"rung"'), encoding="utf-8")
+    return at
 
 
 def _row(one: Counts) -> dict:

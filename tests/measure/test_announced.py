@@ -6,10 +6,11 @@ import pytest
 import kernels
 from emulator import TensorMap
 from measure import announced
+from measure.provenance import recording
 
 
 def rows():
-    return announced.recorded()["rows"]
+    return recording("announced")["rows"]
 
 
 def test_every_number_that_is_asked_was_recorded():

@@ -56,11 +56,11 @@ def test_a_path_without_the_kernels_is_named(tmp_path):
 
 def test_paths_of_the_other_projects_are_checked(tmp_path):
     with pytest.raises(ValueError, match="a checkout of NVIDIA/cutlass"):
-        list(elsewhere.cutlass(tmp_path))
+        list(elsewhere.asked(False, cutlass=tmp_path))
     with pytest.raises(ValueError, match="a checkout of deepseek-ai/DeepGEMM"):
-        list(elsewhere.deep_gemm(tmp_path, tmp_path))
+        list(elsewhere._CHECKOUTS["deep_gemm"](tmp_path, tmp_path))
     with pytest.raises(ValueError, match="a checkout of HazyResearch/ThunderKittens"):
-        list(elsewhere.kittens(tmp_path))
+        list(elsewhere.asked(False, thunder_kittens=tmp_path))
 
 
 def test_sums_of_a_b200_are_compared_bit_by_bit(tmp_path):
@@ -111,5 +111,5 @@ def test_every_version_has_its_own_case():
 
 def test_what_triton_makes_is_right():
     pytest.importorskip("triton")
-    found = list(elsewhere.by_triton())
+    found = list(elsewhere.asked(True))
     assert len(found) == 14 and all(one.said == "right" for one in found)

@@ -209,7 +209,7 @@ def test_what_was_predicted_before_it_was_timed_is_never_predicted_anew(tmp_path
     copy.write_text(json.dumps(before), encoding="utf-8")
     monkeypatch.setattr(held, "COMPARISONS", copy)
     monkeypatch.setattr(
-        held, "store", lambda path, *_, rows: path.write_text(str(len(rows))) and path
+        held, "store_lines", lambda path, method, machine, rows: path.write_text(str(len(rows)))
     )
     monkeypatch.setattr(held, "counted", lambda *_: None)
     monkeypatch.setattr(held, "predict", lambda *_: pytest.fail("predicted again"))

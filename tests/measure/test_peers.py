@@ -4,6 +4,7 @@ import pytest
 
 from kernels import RUNGS
 from measure import peers
+from measure.provenance import recording
 
 
 def test_a_checkout_that_is_missing_is_named(tmp_path, monkeypatch):
@@ -16,7 +17,7 @@ def test_a_checkout_that_is_missing_is_named(tmp_path, monkeypatch):
 
 
 def test_what_was_recorded_is_right_and_of_one_run():
-    stored = peers.recorded()
+    stored = recording("peers")
     assert not stored["commit"].endswith("+")
     assert {*stored["sources"]["commits"]} == {peer.name for peer in peers.PEERS}
     for size in peers.SIZES:

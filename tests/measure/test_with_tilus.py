@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from measure import with_tilus
+from measure.provenance import recording
 
 TUTORIAL = """import inspect
 import tilus
@@ -56,7 +57,7 @@ def test_another_file_is_refused_by_name(tmp_path, text, error, words):
 
 
 def test_the_recording_holds_every_point_and_each_was_right():
-    rows = with_tilus.recorded()["rows"]
+    rows = recording("tilus")["rows"]
     points = [row for row in rows if row["kernel"] == "matmul_v3"]
     assert [row["setting"] for row in points] == with_tilus.SPACE
     assert all(row["error"] < 1e-3 for row in points)
