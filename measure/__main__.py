@@ -242,7 +242,6 @@ MODULES = {"linear": "with_linear", "cublaslt": "with_cublaslt", "torch": "with_
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m measure", description="Times, tunes and profiles the kernels."
     )

@@ -123,7 +123,6 @@ def variants() -> Iterator[tuple[str, frozenset[Idea]]]:
 
 
 def macros(ideas: Iterable[Idea]) -> dict[str, int]:
-    """The rung's macros with these ideas in."""
     return {**TILES, **(SQUARE if SQUARE_WARP in set(ideas) else FLAT)}
 
 
@@ -159,7 +158,6 @@ def _replaced(text: str, old: str, new: str) -> str:
 
 
 def build(ideas: Iterable[Idea], arch: int = DEFAULT_ARCH) -> Build:
-    """The variant with these ideas, compiled."""
     ideas = frozenset(ideas)
     return kernels.build(variant(ideas), macros(ideas), arch=arch, name="ablation")
 
@@ -238,5 +236,4 @@ def record() -> Path:
 
 
 def stored() -> Mapping | None:
-    """The recorded file, None when there is none."""
     return recording("ablation")

@@ -78,7 +78,6 @@ def bench(
 
 
 def format_rows(rows: Iterable[dict]) -> str:
-    """The table of `bench`."""
     header = [
         "rung",
         "size",

@@ -63,17 +63,16 @@ def _product(rung: Rung, names: Sequence[str], fixed: Mapping[str, int]) -> list
     found = []
     for values in itertools.product(*(_values(rung, name) for name in names)):
         macros = rung.resolve({**dict(zip(names, values, strict=True)), **fixed})
-        if _makes_sense(rung, macros):
-            found.append(macros)
+        try:
+            rung.check_needs(macros)
+            if rung.valid(**macros):
+                found.append(macros)
+        except (
+            ValueError,
+            ZeroDivisionError,
+        ):  # warp tiles wider than the block's leave no threads
+            continue
     return found
-
-
-def _makes_sense(rung: Rung, macros: Mapping[str, int]) -> bool:
-    try:
-        rung.check_needs(macros)
-        return rung.valid(**macros)
-    except (ValueError, ZeroDivisionError):  # warp tiles wider than the block's leave no threads
-        return False
 
 
 def _values(rung: Rung, name: str) -> tuple[int, ...]:

@@ -44,7 +44,6 @@ class Sustained:
     ms: float
     ghz: float
     watts: float | None
-    seconds: float
 
 
 def seen(launches: Sequence[Launch], ms: float, burst_ms: float = BURST_MS) -> float:
@@ -83,12 +82,10 @@ def sustain(launches: Sequence[Launch], ms: float, seconds: float = 2.0) -> Sust
             marks.append(mark())
             events[-2].synchronize()  # one batch runs while the next is queued
         stream.synchronize()
-        took = time.perf_counter() - start
     half = len(events) // 2 if len(events) > 3 else 0
     each = cupy.cuda.get_elapsed_time(events[half], events[-1]) / (batch * (len(events) - 1 - half))
-    return Sustained(
-        each, ghz(marks[half], marks[-1]), max(watts[len(watts) // 2 :], default=None), took
-    )
+    highest = max(watts[len(watts) // 2 :], default=None)
+    return Sustained(each, ghz(marks[half], marks[-1]), highest)
 
 
 @contextmanager

@@ -17,11 +17,15 @@ def record(size: int = 256) -> Path:
     slow = bench.numba_rate()
     if slow is None:
         raise ModuleNotFoundError("the ratio needs Numba: pip install numba")
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    names = [line.split(":")[1] for line in lines if line.startswith("model name")]
+    cpu = " ".join((names or [platform.machine()])[0].split())
     return store(
         SPEED,
         "emulator.bench: the best of 3 launches, decoding of the PTX included; "
         "Numba's CUDA simulator on the naive kernel at 32 x 32 x 32, the best of 4",
-        {"cpu": f"{_cpu()}, one core"},
+        {"cpu": f"{cpu}, one core"},
         versions={
             "python": platform.python_version(),
             "numpy": version("numpy"),
@@ -43,11 +47,3 @@ def record(size: int = 256) -> Path:
 def stored() -> dict:
     """What `record` wrote. FileNotFoundError where nothing was recorded."""
     return json.loads(SPEED.read_text(encoding="utf-8"))
-
-
-def _cpu() -> str:
-    """The processor's name, as Linux gives it, or its architecture."""
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
-    names = [line.split(":")[1] for line in lines if line.startswith("model name")]
-    return " ".join((names or [platform.machine()])[0].split())

@@ -112,13 +112,20 @@ class Inspection:
         wavefronts, by PTX and by machine code.
         """
         columns = ("warps", "machine_loads", "shared_wavefronts", "machine_wavefronts")
-        found: dict[int, dict[str, int]] = {}
-        for row in self.trace.instructions:
-            if row.opcode.startswith("ld.") and row.shared_wavefronts:
-                kept = found.setdefault(self._line(row) or 0, dict.fromkeys(columns, 0))
-                for name in columns:
-                    kept[name] += getattr(row, name)
+        rows = [
+            r for r in self.trace.instructions if r.opcode.startswith("ld.") and r.shared_wavefronts
+        ]
+        found = self._sums(rows, dict(zip(columns, columns, strict=True)))
         return {at: kept for at, kept in found.items() if kept["warps"] != kept["machine_loads"]}
+
+    def _sums(self, rows, columns: Mapping[str, str]) -> dict[int, dict[str, int]]:
+        """{line: {name: sum of its column}}; 0 is the line of what stands in a header."""
+        found: dict[int, dict[str, int]] = {}
+        for row in rows:
+            kept = found.setdefault(self._line(row) or 0, dict.fromkeys(columns, 0))
+            for name, column in columns.items():
+                kept[name] += getattr(row, column)
+        return found
 
     def machine_text(self) -> str:
         """`machine_loads` for a terminal."""
@@ -154,17 +161,10 @@ class Inspection:
     @property
     def costs(self) -> dict[int, dict[str, int]]:
         """What each line of `source` cost, as `figures.annotated_source` takes it."""
-        lines: dict[int, dict[str, int]] = {}
-        for row in self.trace.instructions:
-            if (line := self._line(row)) is not None:
-                kept = lines.setdefault(
-                    line, dict.fromkeys(("warps", "sectors", "wavefronts", "ideal"), 0)
-                )
-                kept["warps"] += row.warps
-                kept["sectors"] += row.global_sectors
-                kept["wavefronts"] += row.shared_wavefronts
-                kept["ideal"] += row.shared_wavefronts_ideal
-        return lines
+        columns = {"warps": "warps", "sectors": "global_sectors"}
+        columns |= {"wavefronts": "shared_wavefronts", "ideal": "shared_wavefronts_ideal"}
+        rows = [row for row in self.trace.instructions if self._line(row) is not None]
+        return self._sums(rows, columns)
 
     def annotated(self, title: str | None = None):
         """The source with what each line cost."""

@@ -30,7 +30,6 @@ HEADINGS = {
 
 
 def page(found) -> str:
-    """The page of an `Inspection`."""
     parts = [f"<h1>{html.escape(found.name)}: {html.escape(found.entry)}</h1>"]
     parts.append(
         "<ul>" + "".join(f"<li>{html.escape(said)}</li>" for said in found.head()) + "</ul>"

@@ -351,7 +351,6 @@ class Machine:
 
     @property
     def label(self) -> str:
-        """What to print beside every recorded number."""
         return f"recorded on {self.gpu}, {self.recorded[:10]}"
 
     def __getitem__(self, key: tuple[str, str]) -> Row:

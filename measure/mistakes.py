@@ -329,7 +329,6 @@ def _repairs(row: Seeded, arch: int) -> list[str]:
 
 
 def _held(path: Path) -> dict[str, dict]:
-    """Stored rows by their keys."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))["rows"]
     except (OSError, ValueError, KeyError):

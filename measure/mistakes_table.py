@@ -220,7 +220,6 @@ def show(stored: Mapping | None = None) -> str:
 
 
 def run(options) -> int:
-    """`python -m measure mistakes`."""
     if options.compile_only:
         count, refused = compile_all(options.arch, options.jobs)
         print(*refused, sep="\n")
@@ -239,7 +238,6 @@ def run(options) -> int:
 
 
 def add_options(command) -> None:
-    """What the command line takes."""
     command.add_argument(
         "--emulate", action="store_true", help="judge the rows anew on the emulator, too"
     )

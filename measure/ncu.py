@@ -19,7 +19,6 @@ LAST_WORDS = 4  # lines of its output that tell why it counted nothing
 
 
 def available() -> bool:
-    """Whether `ncu` is on the PATH."""
     return shutil.which("ncu") is not None
 
 

@@ -27,14 +27,8 @@ INTEGERS = " ".join(
     }.items()
 )  # fmt: skip
 STAND_INS = {
-    "stdint.h": INTEGERS,
-    "cstdint": INTEGERS,
-    "float.h": "",
-    "cfloat": "",
-    "climits": "",
-    "limits.h": "",
-    "assert.h": "",
-    "cassert": "",
+    **dict.fromkeys(("stdint.h", "cstdint"), INTEGERS),
+    **dict.fromkeys(("float.h", "cfloat", "climits", "limits.h", "assert.h", "cassert"), ""),
 }
 # A tensor map, which a kernel takes by value: what those of the driver define of it.
 MAP_HEADERS = {"cuda.h", "cudaTypedefs.h"}

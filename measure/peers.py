@@ -14,7 +14,7 @@ import ctypes
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,16 @@ from .progress import progress
 from .provenance import commit, describe, store
 from .row import release
 from .timing import METHOD, SAMPLES, Launch, cublas_launches, matrices, measure
-from .with_cublaslt import WORKSPACE, Problem, best, fastest_rung, look, of_bound, turned
+from .with_cublaslt import (
+    WORKSPACE,
+    Problem,
+    best,
+    fastest_rung,
+    look,
+    microseconds,
+    of_bound,
+    turned,
+)
 from .with_triton import KERNELS, available
 
 TYPES = Types("bfloat16", output="bfloat16")
@@ -99,7 +108,6 @@ PEERS = (
 
 
 def library(folder: Path, peer: Peer) -> Path:
-    """Where a peer's shared library is."""
     return folder / f"{PEERS.index(peer)}.so"
 
 
@@ -239,9 +247,7 @@ def time_one(folder: Path, size: int) -> list[dict]:
             "tried": chosen[name].tried,
             "layout": "A {}-major, B {}-major, C {}-major".format(*chosen[name].layout),
             "of_bound": wrong[name],
-            "us": round(1e3 * timing.median, 3),
-            "us_min": round(1e3 * min(timing.samples), 3),
-            "us_max": round(1e3 * max(timing.samples), 3),
+            **microseconds(timing),
             "tflops": round(timing.tflops(*shape), 1),
         }
         for name, timing in timings.items()
@@ -266,7 +272,9 @@ def record(folder: Path) -> Path:
         )
         release()
     progress(len(SIZES), len(SIZES))
-    show(rows)
+    keys = ("kernel", "size", "us", "us_min", "us_max", "tflops", "layout", "setting")
+    heads = ["kernel", "size", "us", "least", "most", "TFLOP/s", "layout", "setting"]
+    print(table(heads, [[str(row[key]) for key in keys] for row in rows]))
     return path
 
 
@@ -277,10 +285,3 @@ def run(options) -> int:
     else:
         print(record(options.folder))
     return 0
-
-
-def show(rows: Sequence[Mapping]) -> None:
-    """Prints the rows as a table."""
-    heads = ["kernel", "size", "us", "least", "most", "TFLOP/s", "layout", "setting"]
-    keys = ("kernel", "size", "us", "us_min", "us_max", "tflops", "layout", "setting")
-    print(table(heads, [[str(row[key]) for key in keys] for row in rows]))

@@ -93,6 +93,8 @@ def describe() -> dict:
     another machine's may have been (`$GEMM_BUILDS`).
     """
     import cupy
+    from cupy.cuda import device
+    from cupy_backends.cuda.libs import cublas
 
     here, nvrtc = gpu(), compiler()
     used = {name.removeprefix("NVRTC ") for name in COMPILERS if name}
@@ -105,7 +107,7 @@ def describe() -> dict:
         "driver": clocks().get("driver_version", here.driver),
         "cuda": here.runtime,
         "nvrtc": ", ".join(sorted(used)) or f"{nvrtc.major}.{nvrtc.minor}",
-        "cublas": _cublas_version(),
+        "cublas": cublas.getVersion(device.get_cublas_handle()),
         "cupy": cupy.__version__,
         "python": platform.python_version(),
     }
@@ -129,10 +131,3 @@ def commit(of: str | Path | None = None) -> str:
 def _git(at: Path, *arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=at, capture_output=True, text=True, check=True)
     return done.stdout.strip()
-
-
-def _cublas_version() -> int:
-    from cupy.cuda import device
-    from cupy_backends.cuda.libs import cublas
-
-    return cublas.getVersion(device.get_cublas_handle())

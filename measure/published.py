@@ -8,6 +8,7 @@ CUDA GEMMS post uses (managed memory, filled by the host), and writes `results/p
 
 from __future__ import annotations
 
+import ctypes
 import statistics
 import time
 from collections.abc import Iterator, Mapping
@@ -328,10 +329,17 @@ def _managed() -> list[dict]:
     for name, (types, prepare) in work.items():
         arrays = matrices(types, ((SIZE, SIZE),) * 3, sets=1)[0]
         alone = measure({name: [prepare(*arrays)]}, samples=5, pause_s=0.02)[name].median
-        shared = [_managed_copy(array) for array in arrays]
+        shared = []
+        for array in arrays:
+            memory = cupy.cuda.malloc_managed(array.nbytes)
+            shared.append(cupy.ndarray(array.shape, array.dtype, memory))
+            shared[-1][...] = array
         launch, times = prepare(*shared), []
         for _ in range(MANAGED_SAMPLES + 1):
-            _fill_from_host(shared[2])
+            cupy.cuda.get_current_stream().synchronize()
+            ctypes.memset(
+                shared[2].data.ptr, 0, shared[2].nbytes
+            )  # its pages lie in the host's memory
             start = time.perf_counter()
             launch()
             cupy.cuda.get_current_stream().synchronize()
@@ -344,32 +352,11 @@ def _managed() -> list[dict]:
     return rows
 
 
-def _managed_copy(array):
-    """The array's values in managed memory."""
-    import cupy
-
-    copy = cupy.ndarray(array.shape, array.dtype, cupy.cuda.malloc_managed(array.nbytes))
-    copy[...] = array
-    cupy.cuda.get_current_stream().synchronize()
-    return copy
-
-
-def _fill_from_host(array) -> None:
-    """Zeros, written by the host, so that the pages lie in the host's memory."""
-    import ctypes
-
-    import cupy
-
-    cupy.cuda.get_current_stream().synchronize()
-    ctypes.memset(array.data.ptr, 0, array.nbytes)
-
-
 # ---- what needs none
 
 
 @cache
 def stored() -> Mapping | None:
-    """The recorded file, None when there is none."""
     return recording("published")
 
 

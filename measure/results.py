@@ -23,8 +23,6 @@ class Recording:
     name: str
     machine: Mapping
     recorded: str
-    commit: str
-    method: str
     rows: tuple[Mapping, ...]
 
     @property
@@ -77,7 +75,7 @@ def recordings() -> dict[str, Recording]:
         stored = json.loads(path.read_text(encoding="utf-8"))
         if not {"ms_median", "rung"} <= set(next(iter(stored.get("rows", ())), ())):
             continue  # holds no times of rungs
-        fields = {key: stored.get(key, "") for key in ("machine", "recorded", "commit", "method")}
+        fields = {key: stored.get(key, "") for key in ("machine", "recorded")}
         found[path.stem] = Recording(path.stem, **fields, rows=tuple(stored["rows"]))
     return found
 

@@ -176,7 +176,6 @@ def format_findings(findings: Iterable[Finding]) -> str:
 
 
 def record_findings(rungs: Iterable[str] | None = None) -> Path:
-    """Measure and store `results/sanitizer-<gpu>.json`."""
     return store(
         f"sanitizer-{gpu().slug}",
         f"compute-sanitizer, M x N x K = {'x'.join(map(str, SIZE))}; "

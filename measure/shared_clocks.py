@@ -62,7 +62,6 @@ def record() -> Path:
 
 @cache
 def stored() -> dict | None:
-    """The recorded file, None when there is none."""
     return provenance.recording("shared-clocks")
 
 

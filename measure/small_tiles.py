@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 import kernels
-from kernels.build import DEFAULT_ARCH
 from kernels.launch import prepare_on_gpu
 from kernels.rung import Types
 
@@ -42,25 +41,7 @@ COUNTED = {
 }
 
 
-def run(A, B, swizzled: bool, tiles: int = 1, batch: int = 0):
-    """`(C, trace)` of `A @ B` on the emulator, a block computing `tiles` x `tiles` tiles of C.
-
-    A (M, K), B (K, N) float16; ValueError unless 32 divides K, and 32 * tiles divides M and N.
-    """
-    (M, K), N = A.shape, B.shape[1]
-    if M % (TILE * tiles) or N % (TILE * tiles) or K % TILE:
-        raise ValueError(
-            f"M, N, K = {M}, {N}, {K}: must be multiples of {TILE * tiles}, {TILE * tiles}, {TILE}"
-        )
-    C = np.full((M, N), np.nan, np.float32)
-    arguments = [A, B, C, np.int32(N), np.int32(K)]
-    grid = (N // TILE // tiles, M // TILE // tiles, 1)
-    built = _built(swizzled, tiles, DEFAULT_ARCH, batch)
-    trace = kernels.launch(built, ENTRY, grid, THREADS, arguments, machine="emulator")
-    return C, trace
-
-
-def _built(swizzled: bool, tiles: int, arch: int, batch: int = 0):
+def built(swizzled: bool, tiles: int, arch: int, batch: int = 0):
     macros = {"SWIZZLED": int(swizzled), "TILES": tiles} | ({"BATCH": batch} if batch else {})
     return kernels.build(SOURCE, macros, arch=arch)
 
@@ -126,11 +107,11 @@ def time_order() -> list[dict]:
 
 
 def _launches(swizzled: bool, tiles: int, sets, batch: int = 0):
-    built = _built(swizzled, tiles, kernels.gpu().arch, batch)
+    made = built(swizzled, tiles, kernels.gpu().arch, batch)
     (M, K), N = sets[0][0].shape, sets[0][1].shape[1]
     grid = (N // TILE // tiles, M // TILE // tiles, 1)
     sizes = (np.int32(N), np.int32(K))
-    return [prepare_on_gpu(built, ENTRY, grid, THREADS, [*arrays, *sizes]) for arrays in sets]
+    return [prepare_on_gpu(made, ENTRY, grid, THREADS, [*arrays, *sizes]) for arrays in sets]
 
 
 def _ncu(swizzled: bool, tiles: int, size: int, metrics: dict[str, str]) -> dict[str, float]:
@@ -151,13 +132,12 @@ def run_twice(swizzled: bool, tiles: int, size: int) -> None:
 
 @cache
 def stored() -> dict | None:
-    """The recorded file, None when there is none."""
     return recording("small-tiles")
 
 
 def loads_in_a_row(swizzled: bool, tiles: int = POST, arch: int = 90, batch: int = 0) -> int:
     """Loads of A and B that a warp sends at most before it stores one of them, in the machine code."""
-    return max(machine_code.loads_in_a_row(_built(swizzled, tiles, arch, batch), ENTRY))
+    return max(machine_code.loads_in_a_row(built(swizzled, tiles, arch, batch), ENTRY))
 
 
 if __name__ == "__main__":

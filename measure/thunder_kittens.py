@@ -52,7 +52,6 @@ def _matrix(array: np.ndarray, tile: tuple[int, int]) -> tuple:
 
 
 def _run(level: Level, text: str):
-    """(found, wanted, trace)."""
     rng, n = np.random.default_rng(0), _SIZE
     a, b = (bf16(rng.normal(size=(n, n))) for _ in range(2))
     d = np.zeros((n, n), np.uint16)

@@ -377,7 +377,6 @@ def _with_time(bench: Bench, candidate: Candidate, ms: float) -> Candidate:
 
 
 def format_candidates(rung: Rung, candidates: list[Candidate], arch: str, size) -> str:
-    """The table of `tune`."""
     names = list(rung.space)
     header = [
         *names,

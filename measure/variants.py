@@ -22,12 +22,14 @@ from kernels.source import source
 from . import clock
 from .provenance import store
 from .row import extents
-from .timing import METHOD, Launch, Timing, matrices, measure, rung_launches
+from .timing import METHOD, Launch, matrices, measure, rung_launches
 
 BF16, HALF = {"BF16_INPUT": 1, "BF16_OUTPUT": 1}, {"HALF_OUTPUT": 1}
 
 CP_ASYNC = "cp_async<4 * COPY>(shared_address(tile + k * (COLS + PAD)), source);"
 THROUGH_REGISTERS = "*(float4*)(tile + k * (COLS + PAD)) = *(const float4*)source;"
+ADDED = (("(chunk ^ row / 2 % 4)", "((chunk + row / 2) % 4)"),)
+NUDGE = "nudge_to_tf32(__uint_as_float(r[j]))"
 NEVER = "if (alpha == 12345.0f) "  # of what a control leaves out, and the compiler must not know of
 NO_PRODUCTS = (("wgmma_k16<In, 0, 1>(acc,", f"{NEVER}wgmma_k16<In, 0, 1>(acc,"),)
 NO_SUMS = (
@@ -54,59 +56,45 @@ class Comparison:
 
     rung: str
     sizes: tuple[int | tuple[int, int, int], ...]
-    changes: tuple[Mapping[str, int], ...]
-    formats: Mapping[str, int]
+    changes: tuple[Mapping[str, int], ...] = ({},)
+    formats: Mapping[str, int] = field(default_factory=dict)
     rewritten: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     first: str = ""
     wrong: bool = False
 
 
 COMPARED = (
-    Comparison("async_copy", (4096,), ({"PAD": 4}, {"PAD": 0}), {}),
+    Comparison("async_copy", (4096,), ({"PAD": 4}, {"PAD": 0})),
     *(
         Comparison("wgmma_persistent", (4096, 8192), ({"HELD": 0}, {"HELD": 4}), formats)
         for formats in ({}, HALF, BF16)
     ),
     Comparison("wgmma_persistent", (8192,), tuple({"GROUP": n} for n in (1, 4, 8, 16, 32)), BF16),
     Comparison("wgmma_cluster", (4096, 8192), ({"CLUSTER_M": 1}, {"CLUSTER_M": 2}), BF16),
-    Comparison("wgmma_fp8", (4096, 8192), ({"CLUSTER": 1}, {"CLUSTER": 2}), {}),
+    Comparison("wgmma_fp8", (4096, 8192), ({"CLUSTER": 1}, {"CLUSTER": 2})),
     # What pages say: each pair differs in nothing else.
-    Comparison("mma_tiled", (4096,), ({"BM": 192, "WM": 96}, {"BM": 128, "WM": 64}), {}),
-    Comparison(
-        "mma_swizzled",
-        (4096,),
-        ({},),
-        {},
-        {"addition": (("(chunk ^ row / 2 % 4)", "((chunk + row / 2) % 4)"),)},
-    ),
+    Comparison("mma_tiled", (4096,), ({"BM": 192, "WM": 96}, {"BM": 128, "WM": 64})),
+    Comparison("mma_swizzled", (4096,), rewritten={"addition": ADDED}),
     Comparison(
         "mma_tf32",
         (4096,),
-        ({},),
-        {},
-        {
-            "+ 0x1000": (("nudge_to_tf32(__uint_as_float(r[j]))", "r[j] + 0x1000u"),),
-            "cut": (("nudge_to_tf32(__uint_as_float(r[j]))", "r[j]"),),
-        },
+        rewritten={"+ 0x1000": ((NUDGE, "r[j] + 0x1000u"),), "cut": ((NUDGE, "r[j]"),)},
     ),
-    Comparison("mma_multistage", (4096, 8192), ({"GROUP": 16}, {"GROUP": 1}), {}),
-    Comparison("mma_multistage", (4096,), ({"BLOCKS": 132}, {"BLOCKS": 264}), {}),
+    Comparison("mma_multistage", (4096, 8192), ({"GROUP": 16}, {"GROUP": 1})),
+    Comparison("mma_multistage", (4096,), ({"BLOCKS": 132}, {"BLOCKS": 264})),
     # Rows of A that begin 4 bytes further on each time: are they lines of L1, or its banks?
-    *(Comparison(rung, (4096, (4096, 4096, 4097)), ({},), {}) for rung in ("uncoalesced", "naive")),
+    *(Comparison(rung, (4096, (4096, 4096, 4097))) for rung in ("uncoalesced", "naive")),
     Comparison(
         "async_copy",
         (4096, 8192),
         ({"PAD": 0},),
-        {},
-        {"through registers": ((CP_ASYNC, THROUGH_REGISTERS),)},
-        "by cp.async",
+        rewritten={"through registers": ((CP_ASYNC, THROUGH_REGISTERS),)},
+        first="by cp.async",
     ),
     Comparison(
         "mma_padded",
         (4096,),
-        ({},),
-        {},
-        {f"pitch of {n} bytes": (("PITCH = 80;", f"PITCH = {n};"),) for n in (64, 96)},
+        rewritten={f"pitch of {n} bytes": (("PITCH = 80;", f"PITCH = {n};"),) for n in (64, 96)},
     ),
     *(
         Comparison(
@@ -123,8 +111,8 @@ COMPARED = (
             ("wgmma_persistent", {"HELD": 4}),
         )
     ),
-    Comparison("mma_multistage", (4096,), ({"STAGES": 4}, {"STAGES": 3}, {"STAGES": 2}), {}),
-    Comparison("wgmma_pipelined", (4096,), tuple({"STAGES": n} for n in (4, 3, 2)), {}),
+    Comparison("mma_multistage", (4096,), ({"STAGES": 4}, {"STAGES": 3}, {"STAGES": 2})),
+    Comparison("wgmma_pipelined", (4096,), tuple({"STAGES": n} for n in (4, 3, 2))),
     Comparison(
         "wgmma_pipelined",
         (4096,),
@@ -145,15 +133,13 @@ COMPARED = (
         "warp_tiled",
         (1024,),
         tuple({"BK": 8 * n, "MIN_BLOCKS": 8 // n, "SLICES": n} for n in (1, 2, 4)),
-        {},
     ),
     # Few rows, and a deep product: what products and sums add to the copies. (Those that leave them out are wrong.)
     Comparison(
         "wgmma_split",
         tuple((m, 8192, 8192) for m in (16, 64, 128)),
-        ({},),
-        BF16,
-        {"no products": NO_PRODUCTS},
+        formats=BF16,
+        rewritten={"no products": NO_PRODUCTS},
         wrong=True,
     ),
     Comparison(
@@ -223,7 +209,9 @@ def _chain(n: int) -> list[dict]:
     first = next(iter(plans.values()))
     return [
         {**row, "rung": step.rung, "chain": number}
-        for number, (step, row) in enumerate(zip(HOPPER, _timed("", first, plans, n), strict=True))
+        for number, (step, row) in enumerate(
+            zip(HOPPER, _timed("", first, plans, n, n, n), strict=True)
+        )
     ]
 
 
@@ -249,11 +237,8 @@ def _rows(comparison: Comparison, size: tuple[int, int, int]) -> list[dict]:
     ]
 
 
-def _timed(
-    rung: str, first: Plan, plans: Mapping[str, Plan], m: int, n: int = 0, k: int = 0
-) -> list[dict]:
+def _timed(rung: str, first: Plan, plans: Mapping[str, Plan], m: int, n: int, k: int) -> list[dict]:
     """A row for every plan, all timed in turn on the same matrices; the library for 8-bit numbers."""
-    m, n, k = m, n or m, k or m
     sets = matrices(first.types, first.shapes())
     competitors = {name: rung_launches(how, sets) for name, how in plans.items()}
     if first.types.inputs == "float8_e4m3fn" and importlib.util.find_spec("torch"):
@@ -270,7 +255,11 @@ def _timed(
             "output": first.types.output,
             "name": name,
             "config": dict(plans[name].macros) if name in plans else {},
-            **_speed(timing, (m, n, k), fastest),
+            "ms": round(timing.median, 6),
+            "fastest_ms": round(min(timing.samples), 6),
+            "slowest_ms": round(max(timing.samples), 6),
+            "tflops": round(timing.tflops(m, n, k), 4),
+            "of_fastest": round(fastest / timing.median, 4),
             "clock_ghz": clock.seen(competitors[name], timing.median),
         }
         for name, timing in timings.items()
@@ -290,16 +279,6 @@ def rewritten(
         text = text.replace(old, new)
     built = build(text, macros, arch=as_it_is.build.arch, name=f"{rung}, {name}")
     return plan(rung, *extents(size), macros, as_it_is.build.arch, built=built)
-
-
-def _speed(timing: Timing, size: tuple[int, int, int], fastest: float) -> dict:
-    return {
-        "ms": round(timing.median, 6),
-        "fastest_ms": round(min(timing.samples), 6),
-        "slowest_ms": round(max(timing.samples), 6),
-        "tflops": round(timing.tflops(*size), 4),
-        "of_fastest": round(fastest / timing.median, 4),
-    }
 
 
 def _library(sets: list[tuple], types: Types, fast: bool) -> list[Launch]:

@@ -288,26 +288,22 @@ def time_one(types: Types, size: tuple[int, int, int]) -> list[dict]:
              "layout": "A {}-major, B {}-major".format(*chosen.layout), "place": chosen.place, "tried": tried,
              "workspace_bytes": chosen.entry.workspace, "of_bound": wrong}  # fmt: skip
     timings = measure(competitors)
-    rows = [about | {"mode": "stream"} | _columns(timings, dict.fromkeys(timings, 1))]
+    times = {who: microseconds(timing) for who, timing in timings.items()}
+    rows = [about | {"mode": "stream"} | times]
     graphs, counts = {}, {}
     for who, launches in competitors.items():
         if who == "gemmEx":  # CuPy does not capture calls of cuBLAS
             continue
         graphs[who], counts[who] = _graph(launches, timings[who].median)
-    rows.append(about | {"mode": "graph"} | _columns(measure(graphs), counts))
+    times = {who: microseconds(timing, counts[who]) for who, timing in measure(graphs).items()}
+    rows.append(about | {"mode": "graph"} | times)
     return rows
 
 
-def _columns(timings: dict[str, Timing], counts: dict[str, int]) -> dict:
-    """us of one product: the median, the least and the most of the samples; how many products one sample's launch held."""
-    return {
-        who: {
-            "us": round(1e3 * t.median / counts[who], 3),
-            "us_min": round(1e3 * min(t.samples) / counts[who], 3),
-            "us_max": round(1e3 * max(t.samples) / counts[who], 3),
-        }
-        for who, t in timings.items()
-    }
+def microseconds(timing: Timing, count: int = 1) -> dict[str, float]:
+    """Of one product: the median, the least and the most of the samples. count: products that one launch held."""
+    found = {"us": timing.median, "us_min": min(timing.samples), "us_max": max(timing.samples)}
+    return {name: round(1e3 * ms / count, 3) for name, ms in found.items()}
 
 
 def of_bound(

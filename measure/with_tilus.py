@@ -63,14 +63,14 @@ def published(file: str | Path) -> Iterator[type]:
         yield module.MatmulV3
 
 
-def record(file: str | Path, size: int = SIZE) -> Path:
+def record(file: str | Path) -> Path:
     """Check and time every setting; `results/tilus-<gpu>.json`. UnsupportedGPU without a GPU and PyTorch."""
     if not available():
         raise UnsupportedGPU("this needs a GPU and a PyTorch that can use it")
     import torch
 
     with published(file) as kernel:
-        rows = _rows(kernel, size)
+        rows = _rows(kernel, SIZE)
     return store(
         f"tilus-{gpu().slug}",
         METHOD,
@@ -78,7 +78,7 @@ def record(file: str | Path, size: int = SIZE) -> Path:
             f"tilus {importlib.metadata.version('tilus')}", f"PyTorch {torch.__version__}"
         ),
         types="float16 inputs, float32 sums, float16 result",
-        size=size,
+        size=SIZE,
         rows=rows,
     )
 

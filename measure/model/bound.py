@@ -63,7 +63,6 @@ class Bound:
 
 
 def tiles_of(counts: Counts, size: tuple[int, int, int]) -> int:
-    """Tiles of C."""
     return ceil_div(size[0], counts.tile[0]) * ceil_div(size[1], counts.tile[1])
 
 

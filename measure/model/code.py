@@ -26,7 +26,6 @@ PRODUCTS = {
     "fma": (0x223, 0x423, 0x623, 0x823, 0xA23, 0xC23),
 }
 FLOATS = (0x020, 0x021, 0x023)  # FMUL, FADD, FFMA in the low nine bits of an opcode
-INTEGERS = (0x024, 0x025, 0x027)  # IMAD, IMAD.WIDE, IMAD.HI
 SCOREBOARDS = 6
 # What sets a scoreboard, by the name of its latency (`rates.latencies`). Loads from global memory and copies are waited
 # for as tiles, which `prediction` counts.
@@ -44,7 +43,6 @@ class MainLoop:
     products: int
     instructions: int
     floats: int
-    integers: int
     body: tuple[int, ...]
     alone: float
     outer: MainLoop | None = None
@@ -103,7 +101,6 @@ def _loop(code, start: int, end: int, kind: str) -> MainLoop:
         sum(low & MAIN in PRODUCTS[kind] for low in body),
         len(body),
         sum(low & 0x1FF in FLOATS for low in body),
-        sum(low & 0x1FF in INTEGERS for low in body),
         body,
         alone(turn, latencies()),
     )

@@ -10,7 +10,7 @@ before any GPU had run them; `ratios` puts what was measured since beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 
 from kernels.rungs import RUNGS, find
@@ -59,11 +59,6 @@ def write() -> None:
     store_lines(PATH, method, {"gpu": "none"}, rows)
 
 
-def told(row: Mapping, ghz: float) -> float:
-    """Milliseconds of a written prediction at the clock that was read."""
-    return max(row["clocks"] / (ghz * 1e6), row["shared_ms"]) + row["launch_ms"]
-
-
 def apart() -> list[tuple[float, Timed]]:
     """(predicted ms, what was measured) of the sizes held apart; none where nobody has timed them."""
     before = {
@@ -73,8 +68,10 @@ def apart() -> list[tuple[float, Timed]]:
     found = []
     for row in timed_in(FOLDER / "model" / f"apart-{GPUS[0]}.json", GPUS[0]):
         at = (row.rung, row.size[0], row.output, key(row.rung, row.macros))
-        if at in before and clock(row):
-            found.append((told(before[at], clock(row)), row))
+        if at in before and (ghz := clock(row)):
+            said = before[at]
+            ms = max(said["clocks"] / (ghz * 1e6), said["shared_ms"]) + said["launch_ms"]
+            found.append((ms, row))
     return found
 
 
@@ -126,5 +123,4 @@ def _changes() -> Iterator[tuple[int, tuple, tuple]]:
 
 
 def written() -> list[dict]:
-    """The predictions as they were written."""
     return rows_in(PATH)

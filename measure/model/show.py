@@ -14,7 +14,6 @@ from .store import complete, counted
 
 
 def run(options) -> int:
-    """`python -m measure model`, as `measure.__main__` calls it."""
     if options.count:
         wanted = [(row.rung, row.macros) for row in (*ladder(), *variants())]
         print(complete(wanted))
