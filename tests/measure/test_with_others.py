@@ -66,4 +66,4 @@ def test_nothing_is_recorded_without(module, name, monkeypatch):
 
 def test_without_a_recording_there_is_none(monkeypatch, tmp_path):
     monkeypatch.setattr(provenance, "FOLDER", tmp_path)
-    assert with_triton.recorded() is None
+    assert provenance.recording("triton") is None
