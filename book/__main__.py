@@ -9,8 +9,6 @@
 They run in the Python that runs this; `pip install -r requirements.txt` fills it. The Makefile calls the same functions.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

@@ -8,8 +8,6 @@ build that knows no address shows none:
     GEMM_SITE           https://owner.github.io/name/; default: where GitHub Pages shows that repository
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

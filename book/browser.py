@@ -1,7 +1,5 @@
 """A real browser: the machine's own Chromium or Chrome, or its Firefox, driven by Playwright."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import http.server

@@ -7,8 +7,6 @@
 A page is run for it, and its file in `results/builds/` written; the page itself stays as it is.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import gzip

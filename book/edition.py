@@ -1,7 +1,5 @@
 """Which edition of the book this is: its version, and the day of its last change."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib

@@ -18,8 +18,6 @@ prose writes as 85%. Sizes are those of square products, 4096 where none is give
     stored("small-tiles", "kernels", {"kernel": "as it was", "tiles": 8}, "ms_median")    any place of any file
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

@@ -6,8 +6,6 @@ It colours `%%kernel` cells, and holds the style sheet and scripts that stored f
 cell is run.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -13,8 +13,6 @@ inverse, and leaves alone what is in its form already. An author may write eithe
 | `([NVIDIA, 2025](https://... "ptx-isa"))` | `` {cite:p}`ptx-isa` `` |
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

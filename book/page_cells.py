@@ -5,8 +5,6 @@ bind; what it shows comes back as HTML or text, what fails as one short tracebac
 run it anywhere.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import contextlib

@@ -8,8 +8,6 @@ not count. Python's memory only grows: what it has at the end is the most that i
 process of the browser ever held (VmHWM), Python, the page and its figures together; each page has a browser of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

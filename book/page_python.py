@@ -9,8 +9,6 @@ reached: from the folder $GEMM_PYODIDE_WHEEL, or from `shared/pyodide` beside th
 made so say it too, and `book.publish` refuses them. A site to which nothing was added has no button.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

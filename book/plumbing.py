@@ -11,8 +11,6 @@
 A cell with the tag `shown` stays in sight: what the reader is to read or change.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 

@@ -4,8 +4,6 @@ Each page is opened as a reader sees it, and taken out of its frame: what asks t
 unfold is unfolded, and solutions stand at the end of their page. An explorer is printed as it opens.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable
 from contextlib import nullcontext

@@ -8,8 +8,6 @@
 All but the branch go into `_build/release/`. `make release` and `make colab-branch` call these.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -3,8 +3,6 @@
 python -m book.reading [PAGE ...]      minutes of each chapter, and its long sections
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

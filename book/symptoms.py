@@ -1,7 +1,5 @@
 """From a message of the emulator or of the checker to its entry in the page of symptoms, which names the messages."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

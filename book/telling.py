@@ -4,8 +4,6 @@ A prediction is worth making only while its answer is out of sight. The build fo
 (`book/_sphinx/after_answers.py`), and the browser's tests ask every page.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import json

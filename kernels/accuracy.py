@@ -20,8 +20,6 @@ enter as they are (fp16 products are exact in fp32), and 2^-10 for TF32, which k
 the point and may cut the rest.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from .blocks import numbers_of

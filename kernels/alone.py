@@ -1,7 +1,5 @@
 """Rungs that leave the book: nvcc builds one with the main of `alone.cu`, which runs it, checks it and times it."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shlex

@@ -1,7 +1,5 @@
 """How sizes, architectures and macros are written on a command line, here and in `measure`."""
 
-from __future__ import annotations
-
 import argparse
 import re
 

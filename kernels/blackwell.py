@@ -1,7 +1,5 @@
 """The rows of Blackwell's own rungs (`rungs.LADDER` holds them): compiled and executed here, timed by nobody yet."""
 
-from __future__ import annotations
-
 from .promises import of_tcgen05
 from .rung import Rung
 from .shapes import B200_SMS, HOPPER_TYPES, SCALE_TILES, TENSOR_MEMORY, pair_grid, persistent_grid

@@ -6,8 +6,6 @@ scale of e4m3, and a whole matrix a float32 factor, by which the largest number 
 large language models with NVFP4", 2025).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -7,8 +7,6 @@ the key, so a cache that one machine has filled serves another: `$GEMM_BUILDS` n
 builds, which is read before anything is compiled, whatever compiler this machine has.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import gzip

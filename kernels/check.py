@@ -4,8 +4,6 @@ several tiles per block. And does it keep its promises: the wavefronts and secto
 and no spills? A broken swizzle gives right results.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Files are named as they are included, wherever the compile ran.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

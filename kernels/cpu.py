@@ -2,8 +2,6 @@
 would save.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor

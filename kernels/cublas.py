@@ -2,8 +2,6 @@
 in the call.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .errors import UnsupportedGPU

@@ -1,7 +1,5 @@
 """What can go wrong before a kernel runs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -6,8 +6,6 @@ take and give NumPy or CuPy arrays; what NumPy knows passes through as it is. A 
 until it is launched (`blocks.quantise`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 STORED = {

@@ -1,7 +1,5 @@
 """One call that runs a rung: checks what it is given, pads, launches, crops."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

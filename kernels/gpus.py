@@ -1,7 +1,5 @@
 """Which GPU is here, if any, and what a GPU's hardware could do at most."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import dataclass

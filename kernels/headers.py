@@ -1,7 +1,5 @@
 """Where the CUDA headers are: in wheels from PyPI, or in a CUDA toolkit."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """Runs a build: on the GPU through CuPy, or on the emulator. What cannot run is refused before."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

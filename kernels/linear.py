@@ -4,8 +4,6 @@ The kernel is `mma_multistage` with another epilogue: `source` makes the changes
 the rung no longer has what they replace. The rung itself stays as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ needed.
 Reached through `cuda.bindings` or, where that is not installed, through CuPy.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

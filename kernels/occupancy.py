@@ -5,8 +5,6 @@ the CUDA Occupancy Calculator (allocation: registers in units of 256 a warp, war
 bytes of shared memory kept by the system per block from compute capability 8.0 on).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 REGISTERS = 65536

@@ -1,7 +1,5 @@
 """What rungs promise of their accesses: at most so many wavefronts and sectors per instruction. `check` holds them to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .rung import Promise

@@ -10,8 +10,6 @@ A single number that is loaded again is no accident: a kernel of the book whose 
 published/pipelined.cu`) has it in every compile.
 """
 
-from __future__ import annotations
-
 import re
 
 LOAD = re.compile(

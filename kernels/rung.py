@@ -1,7 +1,5 @@
 """What a rung is: its source, its macros, and what a launcher must know of it. `rungs` has them all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral

@@ -5,8 +5,6 @@ them with `-D`, so the launch geometry computed here and the compiled kernel can
 change a rung, edit its own row. `rung` says what each field means, `shapes` computes what a row names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

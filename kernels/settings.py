@@ -9,8 +9,6 @@ Whoever gives macros of their own gets those over the row's defaults, and nothin
 that only choose number formats (HALF_OUTPUT, say) leave the search's choice in place.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -3,8 +3,6 @@
 Every function takes the macros as keyword arguments, and leaves out of account those that it does not name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from .occupancy import LIMITS

@@ -4,8 +4,6 @@ They are for a machine without a compiler: NVIDIA has none for macOS. `python -m
 one file per page in `results/builds/`. Machine code is there only of the builds whose code a page reads.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Shows a rung's source, whole or the marked part, and what changed between two rungs."""
 
-from __future__ import annotations
-
 import difflib
 import itertools
 import re

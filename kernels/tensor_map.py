@@ -4,8 +4,6 @@ encodes it.
 `encode` needs of a map its fields alone, so that this file also works where no copy of this repository is.
 """
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

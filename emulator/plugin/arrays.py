@@ -1,7 +1,5 @@
 """CuPy's arrays, functions and pointers, as far as tests of raw kernels use them. Arrays lie in the host's memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .device import Device
@@ -20,7 +18,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         self._host = np.empty(shape, dtype, order) if _host is None else _host
 
     @property
-    def data(self) -> MemoryPointer:
+    def data(self) -> "MemoryPointer":
         return MemoryPointer(Device.memory.address_of(self._host), self)
 
     @property

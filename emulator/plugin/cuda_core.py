@@ -1,7 +1,5 @@
 """The modules that stand for `cuda.core`: programs, kernels, launches, buffers; and what Numba asks of them."""
 
-from __future__ import annotations
-
 import ctypes
 import types
 
@@ -63,7 +61,7 @@ class ObjectCode(Partial):
         self.module  # noqa: B018
         return id(self)
 
-    def get_kernel(self, name) -> Kernel:
+    def get_kernel(self, name) -> "Kernel":
         name = name.decode() if isinstance(name, bytes) else name
         entry = self.symbol_mapping.get(name, name)
         entry = entry.decode() if isinstance(entry, bytes) else entry
@@ -209,7 +207,7 @@ class Buffer(Partial):
         self.device_id, self.is_device_accessible, self.is_host_accessible = 0, True, False
 
     @classmethod
-    def from_handle(cls, ptr, size: int, mr=None) -> Buffer:
+    def from_handle(cls, ptr, size: int, mr=None) -> "Buffer":
         return cls(size, int(ptr))
 
     def close(self, stream=None) -> None:
@@ -219,12 +217,12 @@ class Buffer(Partial):
 
     __del__ = close
 
-    def copy_to(self, target=None, *, stream=None) -> Buffer:
+    def copy_to(self, target=None, *, stream=None) -> "Buffer":
         target = Buffer(self.size) if target is None else target
         Device.memory.view(target.handle, self.size)[:] = Device.memory.view(self.handle, self.size)
         return target
 
-    def copy_from(self, source: Buffer, *, stream=None) -> None:
+    def copy_from(self, source: "Buffer", *, stream=None) -> None:
         source.copy_to(self)
 
 
@@ -269,7 +267,7 @@ class StridedMemoryView:
         self.strides, self.device_id, self.readonly = strides, 0, False
 
     @classmethod
-    def from_array_interface(cls, array, stream_ptr=None) -> StridedMemoryView:
+    def from_array_interface(cls, array, stream_ptr=None) -> "StridedMemoryView":
         array = np.asarray(array)
         size = array.dtype.itemsize
         strides = (
@@ -280,19 +278,19 @@ class StridedMemoryView:
         return cls(array.ctypes.data, array.shape, array.dtype, strides, array)
 
     @classmethod
-    def from_cuda_array_interface(cls, array, stream_ptr=None) -> StridedMemoryView:
+    def from_cuda_array_interface(cls, array, stream_ptr=None) -> "StridedMemoryView":
         shown = array.__cuda_array_interface__
         dtype = np.dtype(shown.get("descr") or shown["typestr"])
         strides = shown.get("strides") and tuple(s // dtype.itemsize for s in shown["strides"])
         return cls(shown["data"][0], shown["shape"], dtype, strides, array)
 
     @classmethod
-    def from_any_interface(cls, array, stream_ptr=None) -> StridedMemoryView:
+    def from_any_interface(cls, array, stream_ptr=None) -> "StridedMemoryView":
         known = hasattr(array, "__cuda_array_interface__")
         return (cls.from_cuda_array_interface if known else cls.from_array_interface)(array)
 
     @classmethod
-    def from_dlpack(cls, array, stream_ptr=None) -> StridedMemoryView:
+    def from_dlpack(cls, array, stream_ptr=None) -> "StridedMemoryView":
         if not hasattr(array, "__cuda_array_interface__"):
             Device.refuse(f"DLPack of {type(array).__name__}")
         return cls.from_cuda_array_interface(array)
@@ -300,7 +298,7 @@ class StridedMemoryView:
     @classmethod
     def from_buffer(
         cls, buffer, shape, strides=None, *, dtype=None, itemsize=None
-    ) -> StridedMemoryView:
+    ) -> "StridedMemoryView":
         return cls(int(buffer.handle or 0), shape, dtype, strides, buffer)
 
 

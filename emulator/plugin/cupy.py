@@ -1,7 +1,5 @@
 """The modules that stand for CuPy: `cupy`, `cupy.cuda`, `cupy.testing` and those that its own tests import."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import types

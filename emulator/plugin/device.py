@@ -1,7 +1,5 @@
 """The one emulated GPU of a test run: its memory, its launches, and what happened on it during a test."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import time

@@ -1,7 +1,5 @@
 """What pytest calls: the option, the verdict of each test, and the report at the end."""
 
-from __future__ import annotations
-
 import os
 import sys
 

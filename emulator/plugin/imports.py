@@ -1,7 +1,5 @@
 """What a test imports: a stand-in for CuPy, and Numba, Triton and cuda.core with the emulator below them."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.abc
 import importlib.machinery

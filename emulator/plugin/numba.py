@@ -1,7 +1,5 @@
 """Numba: its own compiler makes the PTX, `cuda_core` loads and launches it. Here is what it calls of the driver."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import time

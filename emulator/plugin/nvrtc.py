@@ -1,7 +1,5 @@
 """CUDA C++ to PTX, by NVRTC from PyPI: no GPU, no driver and no CUDA installation."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import re

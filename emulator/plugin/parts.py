@@ -1,7 +1,5 @@
 """Modules and objects that stand for those of a package: what is not in them skips the test that asks for it."""
 
-from __future__ import annotations
-
 import types
 
 from .device import Device

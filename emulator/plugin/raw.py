@@ -1,7 +1,5 @@
 """CuPy's RawKernel and RawModule, launched on the emulator."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from pathlib import Path
@@ -81,7 +79,7 @@ class RawModule:
             Device.refuse("machine code (a cubin); the emulator runs PTX")
         return data.decode()
 
-    def get_function(self, name: str) -> RawKernel:
+    def get_function(self, name: str) -> "RawKernel":
         entry = self._names.get(name, name) if self.module else name
         if entry not in self.module.entries:
             raise CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")

@@ -1,7 +1,5 @@
 """The lines at the end of a run: what ran, what was wrong, what was refused, and what stands behind the emulator's word."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from .compared import result_measured, traffic_measured

@@ -1,7 +1,5 @@
 """The device, its streams and its events: one of each, and everything in order, so that there is nothing to wait for."""
 
-from __future__ import annotations
-
 import time
 
 from .device import CAPABILITY, MULTIPROCESSORS, Device

@@ -1,7 +1,5 @@
 """Triton: its own compiler makes the PTX for cuda:90, and this driver launches it. PyTorch's tensors lie on the CPU."""
 
-from __future__ import annotations
-
 import re
 import types
 

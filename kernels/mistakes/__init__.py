@@ -9,8 +9,6 @@ A row has the words of the mistake and what it changes, the first place of each,
 of their `#include`. `judge` runs it on the emulator; `python -m measure mistakes` runs it on a GPU.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

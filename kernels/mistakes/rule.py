@@ -2,8 +2,6 @@
 after it, or weakened.
 """
 
-from __future__ import annotations
-
 import re
 
 WAYS = ("deleted", "moved up", "moved down", "weakened")
