@@ -1,5 +1,7 @@
 """CuPy's arrays, functions and pointers, as far as tests of raw kernels use them. Arrays lie in the host's memory."""
 
+import ctypes
+
 import numpy as np
 
 from .device import Device
@@ -108,19 +110,15 @@ class MemoryPointer:
 
     def bytes(self, count: int) -> np.ndarray:
         found = getattr(self.mem, "_host", None)
-        return (
-            found.reshape(-1).view(np.uint8)[:count]
-            if found is not None
-            else Device.memory.view(self.ptr, count)
-        )
+        if found is None:
+            return Device.memory.view(self.ptr, count)
+        return found.reshape(-1).view(np.uint8)[:count]
 
     def copy_from(self, source, size: int) -> None:
         target = Device.memory.view(self.ptr, size)
         if isinstance(source, MemoryPointer):
             target[:] = Device.memory.view(source.ptr, size)
         else:
-            import ctypes
-
             ctypes.memmove(target.ctypes.data, getattr(source, "value", source), size)
 
     copy_from_device = copy_from_host = copy_from

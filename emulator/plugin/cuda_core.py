@@ -2,6 +2,7 @@
 
 import ctypes
 import types
+from functools import partial
 
 import numpy as np
 
@@ -41,8 +42,9 @@ class ProgramOptions(Options):
 class ObjectCode(Partial):
     """Code of some kind. Of PTX it has kernels."""
 
-    def __init__(self, code, kind: str, name: str = "", symbols=None):
-        self.code, self.code_type, self.name, self.symbol_mapping = code, kind, name, symbols or {}
+    def __init__(self, code, kind: str, name: str = "", symbol_mapping=None):
+        self.code, self.code_type, self.name = code, kind, name
+        self.symbol_mapping = symbol_mapping or {}
         self._module = None
 
     @property
@@ -50,8 +52,6 @@ class ObjectCode(Partial):
         if self._module is None:
             if self.code_type not in ("ptx", "cubin"):  # of what Linker made, it says cubin
                 Device.refuse(f"loading of {self.code_type}")
-            if bytes(self.code[:4]) == b"\x7fELF":
-                Device.refuse("machine code (a cubin); the emulator runs PTX")
             self._module = Device.load(self.code)
             LOADED[id(self)] = self._module
         return self._module
@@ -70,15 +70,8 @@ class ObjectCode(Partial):
         return Kernel(self, entry)
 
 
-def _maker(kind: str):
-    def make(code, *, name="", symbol_mapping=None) -> ObjectCode:
-        return ObjectCode(code, kind, name, symbol_mapping)
-
-    return staticmethod(make)
-
-
 for _kind in ("ptx", "cubin", "ltoir", "fatbin", "object", "library"):
-    setattr(ObjectCode, f"from_{_kind}", _maker(_kind))
+    setattr(ObjectCode, f"from_{_kind}", staticmethod(partial(ObjectCode, kind=_kind)))
 KERNELS: dict = {}  # by handle
 LOADED: dict = {}  # handle of an ObjectCode -> its module
 
@@ -149,9 +142,8 @@ class Linker(Partial):
     """Links LTO-IR by nvJitLink, which needs no GPU, and gives PTX whatever it is asked for."""
 
     def __init__(self, *codes: ObjectCode, options=None):
-        self.codes = [
-            one for one in codes if "cudadevrt" not in (one.name or "")
-        ]  # which has machine code alone
+        # cudadevrt has machine code alone.
+        self.codes = [one for one in codes if "cudadevrt" not in (one.name or "")]
         self.options = options or Options()
 
     def link(self, target_type: str) -> ObjectCode:
@@ -242,19 +234,15 @@ class DeviceMemoryResource(Partial):
 
 
 class Properties(Partial, types.SimpleNamespace):
-    """Of a device."""
+    pass
 
 
 class StridedMemoryView:
     """An array anywhere: where it begins and how it is laid out. Strides are in elements."""
 
     def __init__(self, ptr: int, shape, dtype, strides=None, owner=None):
-        self.ptr, self.shape, self.dtype, self.exporting_obj = (
-            ptr,
-            tuple(shape),
-            np.dtype(dtype),
-            owner,
-        )
+        self.ptr, self.exporting_obj = ptr, owner
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         self.size, size = int(np.prod(self.shape)), self.dtype.itemsize
         laid = np.lib.stride_tricks.as_strided(
             np.empty(0, self.dtype), self.shape, strides and tuple(s * size for s in strides)
@@ -270,11 +258,8 @@ class StridedMemoryView:
     def from_array_interface(cls, array, stream_ptr=None) -> "StridedMemoryView":
         array = np.asarray(array)
         size = array.dtype.itemsize
-        strides = (
-            None
-            if array.flags.c_contiguous or not size
-            else tuple(s // size for s in array.strides)
-        )
+        dense = array.flags.c_contiguous or not size
+        strides = None if dense else tuple(s // size for s in array.strides)
         return cls(array.ctypes.data, array.shape, array.dtype, strides, array)
 
     @classmethod
@@ -302,23 +287,17 @@ class StridedMemoryView:
         return cls(int(buffer.handle or 0), shape, dtype, strides, buffer)
 
 
-def _context():
-    from cuda.bindings import driver
-
-    return driver.CUcontext(1)
-
-
 class GpuDevice(Scope):
     def __init__(self, device=0):
+        from cuda.bindings import driver
+
         super().__init__()
         if device not in (None, 0):
             Device.refuse("a second GPU")
         self.device_id, self.name, self.uuid = 0, "emulated GPU", "emulated"
         self.arch, self.default_stream = "".join(map(str, CAPABILITY)), Stream()
-        self.compute_capability, self.context = (
-            Capability(CAPABILITY),
-            types.SimpleNamespace(handle=_context()),
-        )
+        self.compute_capability = Capability(CAPABILITY)
+        self.context = types.SimpleNamespace(handle=driver.CUcontext(1))
         self.properties = Properties(
             multiprocessor_count=MULTIPROCESSORS, warp_size=32, max_threads_per_block=1024,
             compute_capability_major=CAPABILITY[0], compute_capability_minor=CAPABILITY[1],
@@ -354,4 +333,4 @@ root = Part(
     graph=Part("cuda.core.graph", GraphBuilder=type("GraphBuilder", (), {})),
 )  # fmt: skip
 root.experimental = root
-module = root.tree()
+root.tree()

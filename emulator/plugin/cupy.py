@@ -10,7 +10,7 @@ import pytest
 
 from . import arrays, nvrtc, raw
 from .device import CAPABILITY, MULTIPROCESSORS, Device
-from .parts import MODULES, Part, module_of
+from .parts import MODULES, Part
 from .streams import Event, GpuDevice, Stream
 
 
@@ -48,10 +48,6 @@ def run_cc(cmd, cwd, backend, log_stream=None) -> str:
     return ""
 
 
-def _environment(name: str, default: bool) -> bool:
-    return bool(int(os.environ.get(name) or default))
-
-
 def _properties(device=0) -> dict:
     return {
         "name": b"emulated GPU", "major": CAPABILITY[0], "minor": CAPABILITY[1], "warpSize": 32,
@@ -77,20 +73,13 @@ def shaped_random(shape, xp=None, dtype=np.float32, scale=10, seed=0, order="C")
     return made if xp is np else arrays.to_device(made)
 
 
-class _Generator:
+def _generator(made):
     """`default_rng` and `RandomState`: NumPy's numbers, not cuRAND's."""
-
-    def __init__(self, source):
-        self._source = source
-
-    def __getattr__(self, name):
-        return arrays.wrapped(getattr(self._source, name))
+    return lambda seed=None: Arrays("cupy.random", made(seed))
 
 
 def _sampled(shape=None, dtype=float, **kwargs):
-    return arrays.to_device(
-        np.random.random(shape if isinstance(shape, tuple) else (shape,)).astype(dtype)
-    )
+    return arrays.to_device(np.atleast_1d(np.random.random(shape)).astype(dtype))
 
 
 def _integers(low, high=None, size=None):
@@ -116,7 +105,7 @@ runtime = Part(
 compiler = Part(
     "cupy.cuda.compiler", CompileException=nvrtc.CompileError, JitifyException=nvrtc.CompileError, _run_cc=run_cc,
     _get_arch=lambda: "".join(map(str, CAPABILITY)), _kernel_cache_backend=None, _empty_file_preprocess_cache={},
-    _get_bool_env_variable=_environment,
+    _get_bool_env_variable=lambda name, default: bool(int(os.environ.get(name) or default)),
 )  # fmt: skip
 cuda = Part(
     "cupy.cuda", Device=GpuDevice, Stream=Stream, Event=Event, ExternalStream=Stream, runtime=runtime, driver=driver,
@@ -136,8 +125,8 @@ testing = Part(
     **{name: _assertion(name) for name in dir(np.testing) if name.startswith("assert_a")},
 )  # fmt: skip
 random = Arrays(
-    "cupy.random", np.random, default_rng=lambda seed=None: _Generator(np.random.default_rng(seed)), random=_sampled,
-    random_integers=_integers, RandomState=lambda seed=None: _Generator(np.random.RandomState(seed)),
+    "cupy.random", np.random, default_rng=_generator(np.random.default_rng), random=_sampled,
+    random_integers=_integers, RandomState=_generator(np.random.RandomState),
 )  # fmt: skip
 
 
@@ -167,4 +156,3 @@ MODULES["cupy_backends.cuda.libs.nvrtc"] = Part(
 )
 for _part in (root, backends):
     _part.tree()
-module = module_of

@@ -153,6 +153,8 @@ class Device:
 
     @classmethod
     def load(cls, ptx: str | bytes) -> Module:
+        if ptx[:4] == b"\x7fELF":
+            cls.refuse("machine code (a cubin); the emulator runs PTX")
         try:
             return Module(ptx)
         except PtxError as problem:
@@ -243,16 +245,7 @@ def packed(value, name: str, offset: int, size: int, kind: str):
             raise GpuError(f"{name} is {size} bytes; an argument of {wide} bytes was passed")
         raw = (int(value) & (1 << 8 * size) - 1).to_bytes(size, "little")
         return np.frombuffer(raw, np.uint64)[0] if size == 8 else raw
-    raw = (
-        np.float64(value).tobytes()
-        if isinstance(value, float) and not isinstance(value, np.generic)
-        else value
-    )
-    raw = (
-        np.complex128(value).tobytes()
-        if isinstance(raw, complex) and not isinstance(raw, np.generic)
-        else raw
-    )
+    raw = np.asarray(value) if isinstance(value, float | complex) else value
     raw = raw if isinstance(raw, bytes) else raw.tobytes()
     if len(raw) != size:
         raise GpuError(f"{name} is {size} bytes; {type(value).__name__} has {len(raw)}")

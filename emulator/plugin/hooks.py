@@ -59,20 +59,14 @@ class EmulatedGpu:
         """
         report = yield
         record = self.device.record
-        if report.when == "call" and hasattr(report, "wasxfail"):
-            pass
-        elif report.when == "call" and record.wrong and report.outcome != "failed":
-            report.outcome = "failed"
-            report.longrepr = "\n".join(["The test went on after:", *record.wrong])
-        elif (
-            report.when == "call"
-            and record.refused
-            and not record.wrong
-            and report.outcome != "skipped"
-        ):
-            path, line, _ = item.location
-            reason = f"Skipped: not emulated: {record.refused[0]}"
-            report.outcome, report.longrepr = "skipped", (path, (line or 0) + 1, reason)
+        if report.when == "call" and not hasattr(report, "wasxfail"):
+            if record.wrong and report.outcome != "failed":
+                report.outcome = "failed"
+                report.longrepr = "\n".join(["The test went on after:", *record.wrong])
+            elif record.refused and not record.wrong and report.outcome != "skipped":
+                path, line, _ = item.location
+                reason = f"Skipped: not emulated: {record.refused[0]}"
+                report.outcome, report.longrepr = "skipped", (path, (line or 0) + 1, reason)
         if report.when == "teardown":
             report.emulated = record.plain()
         return report

@@ -56,10 +56,7 @@ class Driver:
         return call
 
     def _answers(self, *values):
-        def call(*args):
-            return (self._done, *values)
-
-        return call
+        return lambda *args: (self._done, *values)
 
     def cuDeviceGetAttribute(self, attribute, device):
         name = attribute.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
@@ -143,21 +140,16 @@ class Driver:
 def _on_host(address, size: int) -> int:
     """Where the bytes behind an address lie: of device memory those of its array."""
     address = int(address) if not hasattr(address, "value") else address.value
-    return (
-        Device.memory.view(address, size).ctypes.data
-        if size and Device.memory.has(address)
-        else address
-    )
+    known = size and Device.memory.has(address)
+    return Device.memory.view(address, size).ctypes.data if known else address
 
 
 def change(module) -> None:
     """Called by `imports` when Numba has imported one of its modules."""
     if module.__name__ == "numba.cuda.cudadrv.driver":
         module.binding = Driver(module.binding)
-        module.driver.is_initialized, module.driver.initialization_error = (
-            False,
-            None,
-        )  # it found no library
+        module.driver.is_initialized = False
+        module.driver.initialization_error = None  # it found no library
     elif module.__name__ == "numba.cuda.codegen":
         made = module.CUDACodeLibrary.llvm_strs.fget
         flag = '!"Debug Info Version"'  # Numba and NVRTC differ in what a difference means: no link

@@ -56,11 +56,8 @@ def include_folders() -> tuple[str, ...]:
 def headers_of(package: str, folder: str) -> str:
     """The folder of an installed package's own headers. The test is skipped where there is none."""
     try:
-        return str(
-            importlib.metadata.distribution(package).locate_file(
-                f"{package.split('-')[0]}/{folder}"
-            )
-        )
+        found = importlib.metadata.distribution(package)
+        return str(found.locate_file(f"{package.split('-')[0]}/{folder}"))
     except importlib.metadata.PackageNotFoundError:
         Device.refuse(f"a header of {package.split('-')[0]}: pip install {package}")
 

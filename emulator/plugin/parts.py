@@ -31,12 +31,11 @@ class Part(types.ModuleType):
         return MODULES[whole] if whole in MODULES else Device.refuse(whole)
 
     def tree(self):
-        """Makes it and the modules in it known; what `imports` asks for a module."""
+        """Makes it and the modules in it known."""
         MODULES[self.__name__] = self
         for inner in list(vars(self).values()):
             if isinstance(inner, Part) and inner.__name__ not in MODULES:
                 inner.tree()
-        return module_of
 
 
 def module_of(name: str) -> types.ModuleType:

@@ -31,11 +31,8 @@ class RawModule:
                 "only nvrtc supports retrieving the mangled names for the given name expressions"
             )
         if jitify is False:
-            warnings.warn(
-                "The jitify argument is deprecated. Avoid passing jitify=False",
-                DeprecationWarning,
-                stacklevel=2,
-            )
+            words = "The jitify argument is deprecated. Avoid passing jitify=False"
+            warnings.warn(words, DeprecationWarning, stacklevel=2)
         if jitify or translate_cucomplex:
             Device.refuse("RawModule with jitify or translate_cucomplex, which rewrite the source")
         self.code, self.file_path, self.options = code, path, tuple(options)
@@ -57,9 +54,8 @@ class RawModule:
         if self._module is None:
             ptx = self._file() if self.code is None else self.code
             if self._located:
-                words = self._options()
                 ptx, self._names, self._log = nvrtc.compiled(
-                    *self._located, words, self.name_expressions
+                    *self._located, self._options(), self.name_expressions
                 )
             self._module = Device.load(ptx)
         return self._module
@@ -70,19 +66,21 @@ class RawModule:
         folder = nvrtc.headers_of("cupy-cuda13x", "_core/include")
         return (*self.options, f"-I{folder}", "-DCUPY_USE_NVRTC")
 
-    def _file(self) -> str:
+    def _file(self) -> bytes:
         path = Path(self.file_path)
         if not path.exists():
             raise CUDADriverError("CUDA_ERROR_FILE_NOT_FOUND: file not found")
-        data = path.read_bytes()
-        if data[:4] == b"\x7fELF":
-            Device.refuse("machine code (a cubin); the emulator runs PTX")
-        return data.decode()
+        return path.read_bytes()
+
+    def entry(self, name: str) -> str:
+        """The name in PTX. CUDADriverError where there is none."""
+        entries = self.module.entries  # the names are known when it is compiled
+        if (entry := self._names.get(name, name)) not in entries:
+            raise CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
+        return entry
 
     def get_function(self, name: str) -> "RawKernel":
-        entry = self._names.get(name, name) if self.module else name
-        if entry not in self.module.entries:
-            raise CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
+        self.entry(name)
         made = RawKernel.__new__(RawKernel)
         made._of(self, name)
         return made
@@ -105,10 +103,8 @@ class RawKernel:
     def _of(self, module: RawModule, name: str) -> None:
         self._raw, self.name, self.max_dynamic_shared_size_bytes = module, name, 48 << 10
         self.code, self.options, self.backend = module.code, module.options, module.backend
-        self.enable_cooperative_groups, self.file_path = (
-            module.enable_cooperative_groups,
-            module.file_path,
-        )
+        self.enable_cooperative_groups = module.enable_cooperative_groups
+        self.file_path = module.file_path
         self.preferred_shared_memory_carveout = -1
 
     def compile(self, log_stream=None) -> None:
@@ -116,21 +112,18 @@ class RawKernel:
 
     @property
     def kernel(self):
-        self._raw.get_function(self.name)
+        self._raw.entry(self.name)
         return self
 
     def __call__(self, grid, block, args, *, shared_mem=0, stream=None) -> None:
         __tracebackhide__ = True
-        raw = self._raw
-        if self.name not in raw._names and self.name not in raw.module.entries:
-            raise CUDADriverError("CUDA_ERROR_NOT_FOUND: named symbol not found")
-        limit = self.max_dynamic_shared_size_bytes
+        entry, limit = self._raw.entry(self.name), self.max_dynamic_shared_size_bytes
         if shared_mem > limit:
             raise CUDADriverError(
                 f"CUDA_ERROR_INVALID_VALUE: {shared_mem} bytes of dynamic shared memory; the limit is {limit}"
             )
         given = [argument(one) for one in args]
-        Device.launch(raw.module, raw._names.get(self.name, self.name), grid, block, given, shared_mem,
+        Device.launch(self._raw.module, entry, grid, block, given, shared_mem,
                       cooperative=self.enable_cooperative_groups)  # fmt: skip
 
     def __getattr__(self, name):

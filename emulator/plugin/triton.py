@@ -151,14 +151,9 @@ def on_the_cpu(torch) -> None:
     from torch.overrides import TorchFunctionMode
 
     def moved(value):
-        kind = (
-            value.type
-            if isinstance(value, torch.device)
-            else value
-            if isinstance(value, str)
-            else ""
-        )
-        return torch.device("cpu") if kind.split(":")[0] == "cuda" else value
+        kind = value.type if isinstance(value, torch.device) else value
+        gpu = isinstance(kind, str) and kind.split(":")[0] == "cuda"
+        return torch.device("cpu") if gpu else value
 
     class Mode(TorchFunctionMode):
         def __torch_function__(self, function, kinds, args=(), kwargs=None):
