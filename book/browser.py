@@ -67,16 +67,14 @@ def launched(kind: str = "chromium") -> Iterator:
             browser.close()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
 @contextlib.contextmanager
 def served(folder: Path, path: str = "/") -> Iterator[str]:
     """Serves a folder on this machine, below `path`, as GitHub Pages serves a repository below `/name/`; gives the address."""
 
-    class Handler(_Quiet):
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
         def translate_path(self, asked):
             inside = asked.removeprefix(path.rstrip("/"))
             return super().translate_path(inside if asked.startswith(path) else "/no/such/place")

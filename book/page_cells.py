@@ -90,9 +90,8 @@ def names(source: str) -> Names:
         own = _named(ast.Store, inside) | {n.arg for n in inside if isinstance(n, ast.arg)}
         own |= {n.name for n in inside if isinstance(n, ast.FunctionDef | ast.ClassDef)}
         own |= {n.name for n in ast.walk(statement) if isinstance(n, ast.ExceptHandler) and n.name}
-        later = isinstance(
-            statement, ast.FunctionDef | ast.ClassDef
-        )  # its names are looked up when it is called
+        # Its names are looked up when it is called.
+        later = isinstance(statement, ast.FunctionDef | ast.ClassDef)
         (late if later else takes).update(loads - own - (set() if later else binds))
         for node in here:
             match node:
@@ -432,10 +431,9 @@ def _small(function: Callable, name: str) -> Callable:
 
     def within(A, B, *more, **options):
         if A.shape[0] * B.shape[1] * A.shape[1] > MOST_PRODUCTS:
-            size = " x ".join(map(str, (A.shape[0], B.shape[1], A.shape[1])))
-            raise NotHere(
-                f"cpu.{name} of {size}: in a browser, NumPy has neither threads nor a BLAS."
-            )
+            size = f"{A.shape[0]} x {B.shape[1]} x {A.shape[1]}"
+            why = "in a browser, NumPy has neither threads nor a BLAS"
+            raise NotHere(f"cpu.{name} of {size}: {why}.")
         return function(A, B, *more, **options)
 
     return within

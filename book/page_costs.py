@@ -31,9 +31,8 @@ def _below(pid: int) -> Iterator[int]:
     above = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            above[int(stat.parent.name)] = int(
-                stat.read_text(encoding="utf-8").rpartition(")")[2].split()[1]
-            )
+            words = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+            above[int(stat.parent.name)] = int(words[1])
         except OSError:  # it has ended meanwhile
             continue
     found = {pid}
@@ -61,9 +60,9 @@ def largest_process() -> float:
     return max((int(one[1]) * 1024 / 1e6 for one in found if one), default=0)
 
 
-def of_page(page: Path, kind: str, site: Path = page_python.SITE) -> dict:
+def of_page(page: Path, kind: str) -> dict:
     """What one page costs. RuntimeError where its button does not end well."""
-    folder = f"/{page_python.PLACE.as_posix()}/"
+    site, folder = page_python.SITE, f"/{page_python.PLACE.as_posix()}/"
     asked = set()
     with browser.served(site) as address, browser.launched(kind) as launched:
         tab = launched.new_page()

@@ -16,7 +16,7 @@ import copy
 
 SHOWN = "shown"
 ASKS, SETTLES = ("answers.predict", "answers.check"), ("answers.settle",)
-FURNITURE = ("steps.strip",)
+FURNITURE = "steps.strip"
 # Rooms and modules whose functions show something; `kernels` is what the reader came for.
 TOOLS = {
     *("figures", "addresses", "answers", "climb", "dictionary", "equal_tiles", "faithful"),
@@ -26,14 +26,6 @@ TOOLS = {
     "warp_ablation",
 }
 FOLDING = ("remove-input", "remove-cell", "hide-input", "hide-cell")
-
-
-def _statements(source: str) -> list[ast.stmt] | None:
-    """What a cell does; None for one that is not plain Python."""
-    try:
-        return ast.parse(source).body
-    except SyntaxError:
-        return None
 
 
 def _called(statement: ast.stmt) -> str | None:
@@ -51,7 +43,10 @@ def _called(statement: ast.stmt) -> str | None:
 
 def wanted(source: str) -> str | None:
     """The tag that folds a cell with this source, None for one that stays in sight."""
-    statements = _statements(source)
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:  # a cell that is not plain Python
+        return None
     if not statements:
         return None
     if all(isinstance(one, ast.Import | ast.ImportFrom) for one in statements):
@@ -59,9 +54,7 @@ def wanted(source: str) -> str | None:
     called = [_called(one) for one in statements]
     if any(one in SETTLES for one in called):
         return "remove-cell"
-    if all(one in ASKS for one in called):
-        return "remove-input"
-    if len(called) == 1 and called[0] in FURNITURE:
+    if all(one in ASKS for one in called) or called == [FURNITURE]:
         return "remove-input"
     if len(called) == 1 and called[0] and called[0].split(".")[0] in TOOLS:
         return "hide-input"

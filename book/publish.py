@@ -54,13 +54,12 @@ def colab_branch() -> str:
     with tempfile.TemporaryDirectory() as folder:
         index = f"{folder}/index"
         _git("read-tree", "HEAD", index=index)
-        for name in _git("ls-files", "book/*.ipynb", index=index).splitlines():
+        for name in _git("ls-files", "book/*.ipynb", "README.md", index=index).splitlines():
             text = _git("show", f"HEAD:{name}")
-            told = published(text, where.repository, where.site and urljoin(where.site, name))
-            blob = _git("hash-object", "-w", "--stdin", text=told).strip()
-            _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
-        for name in _git("ls-files", "README.md", index=index).splitlines():
-            told = addressed(_git("show", f"HEAD:{name}"), where)
+            if name == "README.md":
+                told = addressed(text, where)
+            else:
+                told = published(text, where.repository, where.site and urljoin(where.site, name))
             blob = _git("hash-object", "-w", "--stdin", text=told).strip()
             _git("update-index", "--cacheinfo", f"100644,{blob},{name}", index=index)
         tree = _git("write-tree", index=index).strip()

@@ -41,15 +41,11 @@ def told() -> Iterator[tuple[str, str]]:
             pieces = re.split(r"\{[^}]*\}", WORDS[message])
             words = max(pieces, key=len).split()[:WORDS_OF_A_LINK]
             if len(words) > 2:
-                yield (
-                    message,
-                    r"\s+".join(re.escape(html.escape(word, quote=False)) for word in words),
-                )
+                escaped = (re.escape(html.escape(word, quote=False)) for word in words)
+                yield message, r"\s+".join(escaped)
         else:
-            yield (
-                message,
-                rf"\b{message}(?= in block|: )|(?<=hazards: ){message}|(?<=, ){message}(?=[,\n])",
-            )
+            places = (rf"\b{message}(?= in block|: )", rf"(?<=hazards: ){message}")
+            yield message, "|".join([*places, rf"(?<=, ){message}(?=[,\n])"])
     for words, kind in headlines.items():
         yield kind, rf"(?<=: ){re.escape(words)}(?=\n|$)"
 

@@ -14,8 +14,6 @@ from .settings import configuration, format_macros, generation, settings
 from .source import source
 from .table import table
 
-MOVED = ("bench", "tune", "compare", "limits", "sanitize", "record")  # to `python -m measure`
-
 
 def run_check(options) -> int:
     from .check import check
@@ -37,13 +35,8 @@ def run_build(options) -> int:
     rows, bad = [], 0
     for name in names:
         rung = find(name)
-        if rung.path is None or not rung.exists:
-            where = (
-                "is written in Python"
-                if rung.path is None
-                else f"is not there (kernels/{rung.file})"
-            )
-            print(f"{name}: skipped, {where}", file=sys.stderr)
+        if rung.path is None:
+            print(f"{name}: skipped, is written in Python", file=sys.stderr)
             continue
         for arch in options.arch:
             if not rung.runs_on(arch):
@@ -105,11 +98,8 @@ def run_alone(options) -> int:
     from .alone import line, run_all
 
     if options.line:
-        print(
-            "\n".join(
-                line(name) for name in options.rungs or [n for n, r in RUNGS.items() if r.path]
-            )
-        )
+        names = options.rungs or [name for name, rung in RUNGS.items() if rung.path]
+        print("\n".join(map(line, names)))
         return 0
     wrong = run_all(
         options.rungs, options.folder, options.arch, options.size or (), options.compile_only
@@ -118,7 +108,6 @@ def run_alone(options) -> int:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The command line."""
     parser = argparse.ArgumentParser(
         prog="python -m kernels",
         description="Checks, builds and shows the kernels; python -m measure times and profiles them.",
@@ -133,15 +122,9 @@ def arguments() -> argparse.ArgumentParser:
     checking = command(
         "check", run_check, "right on the emulator, and on a GPU where there is one?"
     )
-    checking.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
     checking.add_argument("--size", nargs="+", type=size, metavar="N|MxNxK")
     checking.add_argument("--machine", choices=("auto", "emulator", "gpu"), default="auto")
     checking.add_argument("--arch", type=int, help="compile for this architecture (emulator)")
-    checking.add_argument(
-        "--defaults",
-        action="store_true",
-        help="the rows' own configurations, not the searched ones",
-    )
     checking.add_argument(
         "--large", action="store_true", help="matrices of nearly 2^31 elements too (GPU, 60 GiB)"
     )
@@ -149,18 +132,17 @@ def arguments() -> argparse.ArgumentParser:
     building = command(
         "build", run_build, "registers, shared memory, spills, warnings; no GPU needed"
     )
-    building.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
     building.add_argument(
         "--arch", type=architectures, default=list(ARCHITECTURES), metavar="75,80,..."
     )
     building.add_argument(
-        "--defaults",
-        action="store_true",
-        help="the rows' own configurations, not the searched ones",
-    )
-    building.add_argument(
         "-D", dest="define", action="append", default=[], type=macro, metavar="NAME=N"
     )
+
+    for both in (checking, building):
+        both.add_argument("rungs", nargs="*", metavar="RUNG", help="all of them unless named")
+        words = "the rows' own configurations, not the searched ones"
+        both.add_argument("--defaults", action="store_true", help=words)
 
     leaving = command(
         "alone",
@@ -184,13 +166,6 @@ def arguments() -> argparse.ArgumentParser:
 
 def main(words: list[str] | None = None) -> int:
     """Run one command; the exit status says whether all is right."""
-    words = sys.argv[1:] if words is None else words
-    if words and words[0] in MOVED:
-        print(
-            f"kernels: what measures has moved: python -m measure {' '.join(words)}",
-            file=sys.stderr,
-        )
-        return 2
     options = arguments().parse_args(words)
     try:
         return options.run(options)

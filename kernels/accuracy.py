@@ -38,9 +38,7 @@ SMALLEST = {"float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The worst element of a result. `of_bound` above 1 (or nan) means wrong; `relative` is its
-    error over (|A||B|)_ij.
-    """
+    """The worst element. `of_bound` above 1 (or nan) is wrong; `relative`: error over (|A||B|)_ij."""
 
     of_bound: float
     relative: float

@@ -34,7 +34,7 @@ from .headers import include_folders, version_of
 from .nvrtc import compiler
 from .rereads import rereads
 from .rung import FOLDER, Rung
-from .rungs import RUNGS
+from .rungs import RUNGS, find
 from .shipped import shipped
 
 # What the emulator runs where nobody names an architecture. GEMM_ARCH=75 shows what an older GPU's kernels do;
@@ -120,10 +120,10 @@ def build(
         return replace(hit, macros=macros)
     try:
         nvrtc = compiler()
-    except ImportError as error:
+    except ImportError:
         if hit := _shipped(asked, macros):
             return hit
-        raise NoCompiler(f"{name} for sm_{arch}", str(error)) from None
+        raise NoCompiler(f"{name} for sm_{arch}") from None
     check_arch(arch)
     folders = include_folders((nvrtc.major, nvrtc.minor))
     version = f"NVRTC {nvrtc.major}.{nvrtc.minor}"
@@ -174,11 +174,9 @@ def key(
     source: str | Path | Rung,
     macros: Mapping[str, int | str] | None = None,
     arch: int | str | None = None,
-    name: str | None = None,
-    options: tuple[str, ...] = (),
 ) -> str:
     """What `kernels.shipped` knows this build by: a hash of all that goes in but the compiler."""
-    return _digest(_asked(source, macros, arch, name, options)[0])
+    return _digest(_asked(source, macros, arch, None, ())[0])
 
 
 def _asked(source, macros, arch, name: str | None, options: tuple[str, ...]) -> tuple[list, dict]:
@@ -243,16 +241,14 @@ def check_arch(arch: int | str) -> None:
         return
     known = nvrtc.architectures()
     number = re.fullmatch(r"(\d+)[af]?", str(arch))
-    if number is None or (known and int(number[1]) not in known):
+    if number is None or int(number[1]) not in known:
         names = ", ".join(map(str, known))
         version = f"{nvrtc.major}.{nvrtc.minor}"
         raise ValueError(f"no architecture sm_{arch}: NVRTC {version} compiles for {names}")
 
 
 def cache_folder() -> Path:
-    """Where builds and tuning results are kept: `$XDG_CACHE_HOME/gemm-ladder`, else
-    `~/.cache/gemm-ladder`.
-    """
+    """Builds and tuning results: `$XDG_CACHE_HOME/gemm-ladder`, else `~/.cache/gemm-ladder`."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "gemm-ladder"
 
@@ -262,34 +258,22 @@ def _resolve(source, macros: dict, name: str | None, arch: str) -> tuple[str, st
     if isinstance(source, Rung):
         if source.path is None:
             raise ValueError(f"{source.name} is not a CUDA file: there is nothing to build")
-        if not source.exists:
-            raise ValueError(f"{source.name}: kernels/{source.file} is not there")
-        return (
-            source.path.read_text(encoding="utf-8"),
-            source.file,
-            source.resolve(macros, arch),
-            FOLDER,
-        )
+        text = source.path.read_text(encoding="utf-8")
+        return text, source.file, source.resolve(macros, arch), FOLDER
     if isinstance(source, str) and "\n" not in source and "{" not in source:
         if not source.endswith((".cu", ".cuh")):
-            raise ValueError(f"no rung {source!r}; the ladder is {', '.join(RUNGS)}")
+            find(source)  # says which there are
         source = Path(source)
     if isinstance(source, Path):
         if not source.exists() and (FOLDER / source).exists():
             source = FOLDER / source
-        return (
-            source.read_text(encoding="utf-8"),
-            name or source.name,
-            macros,
-            source.resolve().parent,
-        )
+        text = source.read_text(encoding="utf-8")
+        return text, name or source.name, macros, source.resolve().parent
     return source, name or "kernel.cu", macros, FOLDER
 
 
 def local_headers(text: str, beside: Path = FOLDER) -> dict[str, str]:
-    """Headers that the text includes, directly or not, of the folder `beside` it or of `kernels/`:
-    {name: text}.
-    """
+    """{name: text} of headers that the text includes, directly or not, `beside` it or in `kernels/`."""
     found: dict[str, str] = {}
     waiting = [text]
     while waiting:
@@ -341,22 +325,22 @@ def _prune(folder: Path, keep: int = CACHE_ENTRIES) -> None:
 
 
 def _write(path: Path, built: Build) -> None:
-    """Store a build. What cannot be stored, in a read-only home or on a full disk, is compiled again."""
-    stored = {**asdict(built), "cubin": base64.b64encode(built.cubin).decode()}
-    try:
-        write_whole(path, gzip.compress(json.dumps(stored).encode(), mtime=0))
-        if path.name.startswith("00"):  # one write in 256
-            _prune(path.parent)
-    except OSError:
-        pass  # it costs time, not correctness
+    _store(path, {**asdict(built), "cubin": base64.b64encode(built.cubin).decode()})
 
 
 def _write_refusal(path: Path, error: BuildError, name: str, arch: str, macros: Mapping) -> None:
     """Stores what the compiler said of a source that it refused, for a machine that cannot ask it."""
     stored = {"name": name, "arch": arch, "macros": macros, "refused": str(error).splitlines()[0]}
     stored |= {"diagnostics": [asdict(one) for one in error.diagnostics], "log": error.log}
+    _store(path, stored)
+
+
+def _store(path: Path, stored: dict) -> None:
+    """What cannot be stored, in a read-only home or on a full disk, costs time and no correctness."""
     with contextlib.suppress(OSError):
         write_whole(path, gzip.compress(json.dumps(stored).encode(), mtime=0))
+        if path.name.startswith("00"):  # one write in 256
+            _prune(path.parent)
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -32,9 +32,7 @@ GPU_SIZES = ((127, 129, 131), (1, 1000, 257), (1000, 1, 999), (509, 1031, 523), 
 
 @dataclass(frozen=True)
 class Checked:
-    """One rung under one setting on one machine, over all sizes. `problem` is empty when all is
-    right.
-    """
+    """One rung under one setting on one machine, over all sizes; without a `problem` all is right."""
 
     rung: str
     macros: Mapping[str, int]
@@ -63,9 +61,7 @@ class NotSetBack:
 
 
 def random_inputs(types: Types, M: int, N: int, K: int, seed: int = 0):
-    """A `(M, K)`, B `(K, N)`, C `(M, N)`: independent, uniform in [-1, 1), never zero throughout,
-    in the rung's dtypes.
-    """
+    """A `(M, K)`, B `(K, N)`, C `(M, N)`: independent, uniform in [-1, 1), in the rung's dtypes."""
     rng = np.random.default_rng((seed, M, N, K))
     formats = (((M, K), types.inputs), ((K, N), types.inputs), ((M, N), types.output))
     return tuple(encode(rng.uniform(-1, 1, shape), name) for shape, name in formats)
@@ -74,9 +70,7 @@ def random_inputs(types: Types, M: int, N: int, K: int, seed: int = 0):
 def edge_sizes(
     rung: str | Rung, macros: Mapping[str, int] | None = None, arch=None
 ) -> list[tuple[int, int, int]]:
-    """(M, N, K) around the edges of this rung's tiles: single, below, above, prime, tall, flat, and
-    several k-steps.
-    """
+    """(M, N, K) around the edges of this rung's tiles, the last two of several k-steps."""
     rung = find(rung)
     values = rung.resolve(macros, arch)
     bm, bn, bk = _tile(rung, values)
@@ -180,7 +174,9 @@ def check_one(
     types = rung.types(macros)
     A, B, C = random_inputs(types, *size, seed)
     if "gpu" in (machine, rung.machine):
-        A, B, C = _to_gpu(A, B, C)
+        import cupy
+
+        A, B, C = map(cupy.asarray, (A, B, C))
     given = C if beta != 0 else None
     result = gemm(rung, A, B, given, alpha, beta, macros, machine, arch, built)
     hazards = list(result.trace.hazards) if result.trace is not None else []
@@ -229,7 +225,7 @@ def _cases(rung: Rung, machine: str, sizes, arch, defaults: bool, large: bool):
     """What is checked of a rung on a machine: `(macros, machine, sizes, arch)` each."""
     for macros in rung.configurations():
         yield macros, machine, sizes, arch
-    if rung.machine != "any" or not rung.exists:
+    if rung.machine != "any":
         return
     target = arch_on_emulator(rung, arch) if machine == "emulator" else normal_arch()
     persistent = persistent_case(rung, None, target)
@@ -237,15 +233,11 @@ def _cases(rung: Rung, machine: str, sizes, arch, defaults: bool, large: bool):
         yield persistent[0], machine, persistent[1], arch
     for macros in rung.checked:
         yield macros, machine, sizes or edge_sizes(rung, macros, target)[2:], arch
-        if (
-            (again := persistent_case(rung, macros, target))
-            and "SPLIT" not in again[0]
-            and not sizes
-        ):
+        again = persistent_case(rung, macros, target)
+        if again and "SPLIT" not in again[0] and not sizes:
             yield again[0], machine, again[1], arch
-    for macros, its in (
-        [] if defaults else searched(rung, arch if machine == "emulator" else target)
-    ):
+    found = [] if defaults else searched(rung, arch if machine == "emulator" else target)
+    for macros, its in found:
         if macros != rung.resolve(None, its):  # two launches in a row, the second with beta
             yield macros, machine, sizes or edge_sizes(rung, macros, its)[2:4], its
             if (again := persistent_case(rung, macros, its)) and not sizes:
@@ -264,15 +256,12 @@ def check_setting(rung: Rung, macros, machine: str, sizes, arch) -> Checked:
     row = Checked(rung.name, macros, machine, str(rung.types(macros)))
     if rung.machine == "cpu":
         return _check_cpu(replace(row, machine="cpu"), sizes)
-    if not rung.exists:
-        return replace(row, skipped=True, problem=f"kernels/{rung.file} is not there")
     if rung.machine == "gpu" and machine == "emulator":
         return replace(row, skipped=True, problem="needs a GPU")
     target = arch_on_emulator(rung, arch) if machine == "emulator" else normal_arch()
     chosen = list(sizes or edge_sizes(rung, macros, target))
-    setting = rung.resolve(
-        macros, target
-    )  # or `gemm` would take what a search has found for each size
+    # Or `gemm` would take what a search has found for each size.
+    setting = rung.resolve(macros, target)
     if machine == "gpu" and not sizes:
         chosen += GPU_SIZES
     for turn, size in enumerate(chosen):
@@ -349,28 +338,13 @@ def _size(size) -> str:
     return "x".join(map(str, size))
 
 
-def _to_gpu(*arrays):
-    import cupy
-
-    return tuple(cupy.asarray(a) for a in arrays)
-
-
 def _show(checked: list[Checked], first: bool) -> None:
     """Print the newest row, and the header before the first: a long check shows how far it is."""
     row = checked[-1]
     setting = ",".join(f"{k}={v}" for k, v in row.macros.items())
     verdict = "skipped" if row.skipped else "ok" if row.ok else "WRONG"
-    cells = [
-        row.rung,
-        setting,
-        row.machine,
-        row.types,
-        row.sizes,
-        f"{row.worst:.2f}",
-        row.hazards,
-        verdict,
-        row.problem,
-    ]
+    cells = [row.rung, setting, row.machine, row.types, row.sizes]
+    cells += [f"{row.worst:.2f}", row.hazards, verdict, row.problem]
     widths = {"rung": 16, "setting": 13, "machine": 8, "types": 16, "sizes": 5, "of bound": 8}
     header = [name.ljust(width) for name, width in widths.items()] + ["hazards", "verdict", ""]
     lines = table(header, [cells], left=4).splitlines()

@@ -29,9 +29,7 @@ PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 @dataclass(frozen=True)
 class Report:
-    """What ptxas says of one entry point: registers per thread; static shared, stack and spill
-    bytes.
-    """
+    """What ptxas says of one kernel: registers per thread; bytes of static shared, stack, spills."""
 
     registers: int = 0
     shared_bytes: int = 0

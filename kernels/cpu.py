@@ -1,6 +1,4 @@
-"""Rung `cpu`: the triple loop, then every core, then BLAS; and Strassen's recursion, for what it
-would save.
-"""
+"""Rung `cpu`: the triple loop, then every core, then BLAS; and Strassen's recursion."""
 
 import os
 import sys
@@ -19,9 +17,7 @@ def _epilogue(product: np.ndarray, C, alpha: float, beta: float, dtype) -> np.nd
 
 
 def triple_loop(A, B, C=None, alpha: float = 1.0, beta: float = 0.0) -> np.ndarray:
-    """`alpha * A @ B + beta * C` in plain Python, one multiply-add at a time: for sizes below about
-    100.
-    """
+    """`alpha * A @ B + beta * C` in plain Python, one multiply-add at a time: below a size of 100."""
     (M, K), N = A.shape, B.shape[1]
     a, b = A.tolist(), B.tolist()
     product = np.zeros((M, N), np.float32)

@@ -1,6 +1,4 @@
-"""Rung `cublas`: the library, called properly. One handle for all calls, device arrays, no copies
-in the call.
-"""
+"""Rung `cublas`: the library, with one handle for all calls, device arrays, no copies in the call."""
 
 import numpy as np
 
@@ -83,9 +81,7 @@ def call(
 def gemm(
     A, B, C=None, alpha: float = 1.0, beta: float = 0.0, inputs: str | None = None, output=None
 ):
-    """`alpha * A @ B + beta * C` as a new CuPy array of dtype `output` (float32 unless given, or
-    C's).
-    """
+    """`alpha * A @ B + beta * C` as a new CuPy array of dtype `output`, else C's, else float32."""
     if gpu() is None:
         raise UnsupportedGPU("cublas needs an NVIDIA GPU and CuPy")
     import cupy

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One message of the compiler. `line` counts from 1, `column` from 0; both None where it names
-    none.
-    """
+    """A message of the compiler. `line` counts from 1, `column` from 0; None where it names none."""
 
     severity: str
     message: str
@@ -28,9 +26,7 @@ class Diagnostic:
 
 
 class BuildError(Exception):
-    """The CUDA source does not compile. `diagnostics` holds the messages, `log` the compiler's own
-    words.
-    """
+    """The source does not compile: `diagnostics` are the messages, `log` the compiler's own words."""
 
     def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = (), log: str = ""):
         super().__init__("\n".join([message, *map(str, diagnostics)]))
@@ -45,12 +41,11 @@ class UnsupportedGPU(RuntimeError):
 class NoCompiler(ImportError):
     """This machine has no NVRTC, and the builds that the book ships have none of what was asked for."""
 
-    def __init__(self, what: str, why: str = ""):
+    def __init__(self, what: str):
         super().__init__(
             f"{what} is not among the builds that the book ships, and this machine has no CUDA compiler "
             "(NVRTC; NVIDIA has none for macOS): run this cell in Colab, on Linux or on Windows."
         )
-        self.why = why
 
     def _render_traceback_(self) -> list[str]:
         """In a notebook: one line, no traceback."""

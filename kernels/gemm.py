@@ -80,9 +80,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave. `C` is `(M, N)`, of the kind (NumPy or CuPy) that A was; `trace` is None
-    from a GPU.
-    """
+    """What a run gave. `C` is `(M, N)`, NumPy's or CuPy's as A was; `trace` is None from a GPU."""
 
     C: Any = field(repr=False)
     trace: Any = field(default=None, repr=False)
@@ -123,7 +121,9 @@ def plan(
             f"M, N, K = {M}, {N}, {K}: a matrix has more than {LARGEST_INDEX} elements"
         )
     if built is None:
-        _check_architecture(rung, arch)
+        if not rung.runs_on(arch):
+            newer = "" if rung.max_arch == rung.min_arch else " or newer"
+            raise UnsupportedGPU(f"{rung.name} needs sm_{rung.min_arch}{newer}, this is sm_{arch}")
         built = build(rung, values, arch)
     grid, block, shared_bytes = rung.geometry(values, *padded)
     return Plan(
@@ -211,12 +211,6 @@ def arch_on_emulator(rung: str | Rung, arch: int | str | None = None) -> int | s
     return arch or max(DEFAULT_ARCH, rung.min_arch, rung.counted_on)
 
 
-def _check_architecture(rung: Rung, arch: str) -> None:
-    if not rung.runs_on(arch):
-        needed = f"sm_{rung.min_arch}" + ("" if rung.max_arch == rung.min_arch else " or newer")
-        raise UnsupportedGPU(f"{rung.name} needs {needed}, this is sm_{arch}")
-
-
 def _factor(name: str, value) -> float:
     """alpha or beta. TypeError for what is no number, ValueError for what float32 cannot hold."""
     if np.ndim(value) or isinstance(value, str | bytes | complex | np.complexfloating):
@@ -282,11 +276,9 @@ def _at(machine: str, *arrays):
 
 def _like(given, result):
     """The result as NumPy where NumPy was given."""
-    return (
-        result.get()
-        if isinstance(given, np.ndarray) and not isinstance(result, np.ndarray)
-        else result
-    )
+    if isinstance(given, np.ndarray) and not isinstance(result, np.ndarray):
+        return result.get()
+    return result
 
 
 def _poison(xp, shape: tuple[int, int], types: Types):

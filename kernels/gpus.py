@@ -5,6 +5,8 @@ import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .errors import UnsupportedGPU
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -72,9 +74,7 @@ CHIPS = tuple(sorted((row for row in PEAKS if row.sms), key=lambda row: row.arch
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU as the driver describes it. `arch` is 10 * major + minor; sizes in bytes, clock in
-    MHz.
-    """
+    """A GPU as the driver describes it. `arch` is 10 * major + minor; sizes in bytes, clock in MHz."""
 
     name: str
     arch: int
@@ -152,11 +152,7 @@ MACHINES = ("auto", "gpu", "emulator")
 
 
 def choose(machine: str = "auto") -> str:
-    """ "gpu" or "emulator" for "auto" and for either name. UnsupportedGPU when "gpu" is asked for
-    and none is here.
-    """
-    from .errors import UnsupportedGPU
-
+    """ "gpu" or "emulator" for "auto" and for either name. UnsupportedGPU for "gpu" where none is."""
     if machine not in MACHINES:
         raise ValueError(f"no machine {machine!r}: choose auto, gpu or emulator")
     if machine == "auto":
@@ -180,9 +176,7 @@ CLOCK_FIELDS = (
 
 
 def clocks() -> dict[str, str]:
-    """Clocks (MHz), power (W) and temperature (Celsius) that nvidia-smi reports now; empty without
-    it.
-    """
+    """Clocks (MHz), power (W), temperature (Celsius) that nvidia-smi reports now; {} without it."""
     query = ["nvidia-smi", f"--query-gpu={','.join(CLOCK_FIELDS)}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20)

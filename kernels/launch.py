@@ -157,8 +157,7 @@ def _extent(values, limits, what) -> tuple[int, int, int]:
     )
     if not fits:
         raise ValueError(f"{what} {values!r}: up to three integers, from 1 to {limits}")
-    extent = (*map(int, given), 1, 1)[:3]
-    return extent
+    return (*map(int, given), 1, 1)[:3]
 
 
 def _arguments(build: Build, entry: str, args: Sequence) -> list:

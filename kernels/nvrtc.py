@@ -1,7 +1,5 @@
 """NVRTC, NVIDIA's run-time compiler: CUDA C++ text in, PTX and cubin out; no GPU, driver or nvcc
 needed.
-
-Reached through `cuda.bindings` or, where that is not installed, through CuPy.
 """
 
 import os
@@ -12,9 +10,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class Compiled:
-    """What one compile gave. `ptx` and `cubin` are empty when it failed; `log` has the messages
-    either way.
-    """
+    """What a compile gave, with messages in `log`. `ptx` and `cubin` are empty when it failed."""
 
     ok: bool
     log: str
@@ -23,7 +19,7 @@ class Compiled:
 
 
 class CudaBindings:
-    """NVRTC through the package cuda-bindings, 12.x or 13.x."""
+    """NVRTC through the package cuda-bindings, 12.x or 13.x"""
 
     def __init__(self):
         from cuda.bindings import nvrtc
@@ -50,7 +46,9 @@ class CudaBindings:
         try:
             encoded = [option.encode() for option in options]
             (status,) = n.nvrtcCompileProgram(program, len(encoded), encoded)
-            log = _text(self._read(n.nvrtcGetProgramLogSize, n.nvrtcGetProgramLog, program))
+            log = self._read(n.nvrtcGetProgramLogSize, n.nvrtcGetProgramLog, program)
+            # NVRTC ends each compiler stage's part with a NUL.
+            log = log.decode(errors="replace").replace("\0", "").rstrip()
             outcome = n.nvrtcResult
             if status in (outcome.NVRTC_ERROR_COMPILATION, outcome.NVRTC_ERROR_INVALID_OPTION):
                 return Compiled(False, log)
@@ -74,55 +72,14 @@ class CudaBindings:
             raise RuntimeError(f"NVRTC: {status.name}")
 
 
-class CupyNvrtc:
-    """NVRTC through CuPy's own binding, so that a machine with CuPy needs no further package."""
-
-    def __init__(self):
-        from cupy_backends.cuda.libs import nvrtc
-
-        self.nvrtc = nvrtc
-        self.major, self.minor = nvrtc.getVersion()
-
-    def architectures(self) -> list[int]:
-        return (
-            list(self.nvrtc.getSupportedArchs()) if hasattr(self.nvrtc, "getSupportedArchs") else []
-        )
-
-    def compile(
-        self, source: str, name: str, headers: Mapping[str, str], options: Sequence[str]
-    ) -> Compiled:
-        n = self.nvrtc
-        texts = [text.encode() for text in headers.values()]
-        program = n.createProgram(source, name, texts, [header.encode() for header in headers])
-        try:
-            try:
-                n.compileProgram(program, tuple(options))
-            except n.NVRTCError as error:
-                return Compiled(False, _text(n.getProgramLog(program)) or str(error))
-            return Compiled(
-                True, _text(n.getProgramLog(program)), _text(n.getPTX(program)), n.getCUBIN(program)
-            )
-        finally:
-            n.destroyProgram(program)
-
-
-def _text(value: str | bytes) -> str:
-    """A log as text. NVRTC ends each compiler stage's part with a NUL."""
-    text = value if isinstance(value, str) else value.decode(errors="replace")
-    return text.replace("\0", "").rstrip()
-
-
 @lru_cache
-def compiler() -> CudaBindings | CupyNvrtc:
+def compiler() -> CudaBindings:
     """The NVRTC of this machine. ImportError says what to install when there is none."""
     if os.environ.get("GEMM_COMPILER") == "none":  # as on macOS, for those who test that
         raise ImportError("no NVRTC: GEMM_COMPILER is none")
-    problems = []
-    for binding in (CudaBindings, CupyNvrtc):
-        try:
-            return binding()
-        except Exception as error:  # a missing package, or a package that does not find libnvrtc
-            problems.append(f"{binding.__doc__.splitlines()[0]}: {error}")
-    raise ImportError(
-        "no NVRTC: pip install cuda-bindings nvidia-cuda-nvrtc\n" + "\n".join(problems)
-    )
+    try:
+        return CudaBindings()
+    except Exception as error:  # a missing package, or a package that does not find libnvrtc
+        raise ImportError(
+            f"no NVRTC: pip install cuda-bindings nvidia-cuda-nvrtc\n{CudaBindings.__doc__}: {error}"
+        ) from None

@@ -15,9 +15,7 @@ MAX_REGISTERS_PER_THREAD = 255
 
 @dataclass(frozen=True)
 class Limits:
-    """What one multiprocessor has. Bytes are of shared memory; `system` of them are taken per
-    block.
-    """
+    """What a multiprocessor has. Bytes are of shared memory; each block takes `system` of them."""
 
     warps: int
     blocks: int
@@ -42,9 +40,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Resident blocks and warps per multiprocessor, and what stops the next block. 0 blocks: it
-    cannot run.
-    """
+    """Resident blocks (0: it cannot run) and warps of a multiprocessor; what stops the next block."""
 
     blocks: int
     warps: int
@@ -57,9 +53,7 @@ class Occupancy:
 
 
 def occupancy(arch: int | str, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """For blocks of `threads`, `registers` per thread and `shared_bytes` (static and dynamic) per
-    block.
-    """
+    """`registers` are of a thread, `shared_bytes`, static and dynamic, of a block."""
     number = int(str(arch).removeprefix("sm_").rstrip("af"))
     if number not in LIMITS:
         raise ValueError(

@@ -129,11 +129,6 @@ class Rung:
         """Name of the `extern "C"` entry point."""
         return f"gemm_{self.name}"
 
-    @property
-    def exists(self) -> bool:
-        """False while the CUDA source has not been written."""
-        return self.path is None or self.path.exists()
-
     def runs_on(self, arch: int | str) -> bool:
         """Whether an architecture, 90 or "90a", has the instructions that this rung needs."""
         number = int(str(arch).removeprefix("sm_").rstrip("af"))

@@ -21,7 +21,7 @@ from .build import cache_folder, normal_arch, write_whole
 from .gpus import gpu
 from .occupancy import LIMITS
 from .rung import FOLDER, FORMATS, Rung, Types
-from .rungs import find
+from .rungs import RUNGS, find
 from .shapes import STATIC_RESERVE
 
 FILE = FOLDER.parent / "results" / "settings.json"
@@ -201,16 +201,13 @@ def remember(found: Iterable[Setting], file: Path | None = None) -> Path:
     """Add settings to a file (the user's own unless given), in place of those of the same key."""
     file = file or local_file()
     kept = {one.key: one for one in _load(file)} | {one.key: one for one in found}
-    order = sorted(kept.values(), key=lambda one: (_place(one.rung), *map(str, one.key)))
+    places = {name: place for place, name in enumerate(RUNGS)}
+    order = sorted(
+        kept.values(), key=lambda one: (places.get(one.rung, len(places)), *map(str, one.key))
+    )
     rows = ",\n".join(json.dumps(asdict(one)) for one in order)
     write_whole(file, f'{{"settings": [\n{rows}\n]}}\n'.encode())
     return file
-
-
-def _place(name: str) -> int:
-    from .rungs import RUNGS
-
-    return list(RUNGS).index(name) if name in RUNGS else len(RUNGS)
 
 
 def _load(file: Path) -> tuple[Setting, ...]:
@@ -253,7 +250,6 @@ def types_of(rung: str | Rung) -> list[tuple[dict[str, int], Types]]:
     and bfloat16 out, which no library offers, is checked but not timed.
     """
     rung = find(rung)
-    choices: list[dict[str, int]] = [{}]
-    choices += [dict(setting) for setting, changes in rung.variants if FORMATS & set(changes)]
+    choices = [{}, *(dict(setting) for setting, changes in rung.variants if FORMATS & set(changes))]
     found = [(setting, rung.types(setting)) for setting in choices]
     return [(s, t) for s, t in found if (t.inputs, t.output) != ("float16", "bfloat16")]

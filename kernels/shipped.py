@@ -63,11 +63,6 @@ def write(
     path.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
 
 
-def without_time(stored: Mapping, machine_code: bool) -> dict:
-    """A build of a cache as it is shipped: without the seconds that it took, which differ each time."""
-    return {**stored, "seconds": 0.0, "cubin": stored["cubin"] if machine_code else ""}
-
-
 def machine_code(build) -> bytes:
     """A build's cubin, for whoever reads it; a collection of builds is told that it was. NoCompiler without one."""
     if not build.cubin:

@@ -26,8 +26,6 @@ def source(rung: str | Rung, part: str | None = None) -> str:
     rung = find(rung)
     if rung.path is None:
         raise ValueError(f"{rung.name} is written in Python: see kernels/{rung.name}.py")
-    if not rung.exists:
-        raise ValueError(f"{rung.name}: kernels/{rung.file} is not there")
     text = rung.path.read_text(encoding="utf-8")
     if part is None:
         return unmarked(text)
@@ -73,9 +71,7 @@ def listing(text: str) -> str:
 
 
 def _wrapped(lines: list[str]) -> list[str]:
-    """The lines with each run of comment lines that has too long a one filled anew, up to a line
-    that ends a sentence.
-    """
+    """Runs of comment lines of which one is too long, filled anew up to the end of a sentence."""
     shown: list[str] = []
     for start, group in itertools.groupby(lines, _comment_start):
         run = list(group)
@@ -102,9 +98,7 @@ def _comment_start(line: str) -> str:
 
 
 def parts(text: str) -> dict[str, str]:
-    """All marked parts of a source, dedented, in file order. ValueError for a mark that is not
-    closed.
-    """
+    """The marked parts of a source, dedented, in file order. ValueError for a mark without a partner."""
     found: dict[str, list[str]] = {}
     open_parts: list[str] = []
     for line in text.splitlines(True):
@@ -125,12 +119,11 @@ def parts(text: str) -> dict[str, str]:
     return {name: textwrap.dedent("".join(lines)) for name, lines in found.items()}
 
 
-def diff(a: str | Rung, b: str | Rung, part: str | None = None, context: int = 2) -> str:
-    """Unified diff from rung `a` to rung `b`, whole or of one part; header comments left out."""
-    before, after = (_body(source(rung, part), find(rung).entry) for rung in (a, b))
-    names = [find(rung).file or "" for rung in (a, b)]
-    lines = difflib.unified_diff(before, after, *names, lineterm="", n=context)
-    return "\n".join(lines)
+def diff(a: str | Rung, b: str | Rung) -> str:
+    """Unified diff from rung `a` to rung `b`; header comments left out."""
+    before, after = (_body(source(rung), find(rung).entry) for rung in (a, b))
+    names = [find(rung).file for rung in (a, b)]
+    return "\n".join(difflib.unified_diff(before, after, *names, lineterm="", n=2))
 
 
 def _body(text: str, entry: str) -> list[str]:

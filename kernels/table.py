@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence], left: int = 1) -> str:
-    """Columns as wide as their widest cell; the first `left` of them and the last left-aligned if
-    they hold text.
-    """
+    """Columns as wide as their widest cell; the first `left` of them left-aligned."""
     cells = [[str(c) for c in row] for row in rows]
     widths = [max(len(r[i]) for r in [list(header), *cells]) for i in range(len(header))]
 

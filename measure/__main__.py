@@ -57,7 +57,7 @@ def run_compare(options) -> int:
     if options.once:
         run_once(options.once)
         return 0
-    names = options.rungs or [name for name, rung in RUNGS.items() if rung.path and rung.exists]
+    names = options.rungs or [name for name, rung in RUNGS.items() if rung.path]
     compare(names, one(options.size, SIZE), dict(options.define) or None, options.store)
     return 0
 

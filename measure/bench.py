@@ -185,9 +185,6 @@ def _live_rows(
     rows, library = [], {}
     for done, (rung, size, setting) in enumerate(work):
         progress(done, len(work), f"{rung.name} {size[0]}")
-        if not rung.exists:
-            skipped(rung, size, f"kernels/{rung.file} is not there")
-            continue
         try:
             is_library = isinstance(setting, Types)
             how = {"types": setting} if is_library else {"macros": setting, "defaults": defaults}

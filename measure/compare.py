@@ -146,7 +146,7 @@ def record_comparison(
     end = time.monotonic() + seconds
     path = FOLDER / f"compare-{here.slug}.json"
     held = {(r["rung"], *r["size"]): r.get("config") for r in rows_in(path)}
-    there = [r.name for r in RUNGS.values() if r.path and r.exists and r.runs_on(here.arch)]
+    there = [r.name for r in RUNGS.values() if r.path and r.runs_on(here.arch)]
     for name in rungs or there:
         if not again and held.get((name, *SIZE)) == dict(configuration(name, TIMED_AT).macros):
             continue

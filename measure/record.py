@@ -61,7 +61,7 @@ def record(
         (rung, extents(size), choice)
         for size in sizes
         for rung in map(find, rungs or RUNGS)
-        if rung.exists and rung.runs_on(here.arch)
+        if rung.runs_on(here.arch)
         for choice in (CUBLAS_TYPES if rung.name == "cublas" else [m for m, _ in types_of(rung)])
     ]
     library: dict = {}
@@ -135,7 +135,7 @@ def compile_all(
     arch = normal_arch(arch)
     for path, macros, target in programs(int(arch.rstrip("af"))):
         build(path, macros, arch=target)
-    there = [r for r in map(find, rungs or RUNGS) if r.path and r.exists and r.runs_on(arch)]
+    there = [r for r in map(find, rungs or RUNGS) if r.path and r.runs_on(arch)]
     wanted = [
         (rung, dict(configuration(rung, size, arch, macros).macros))
         for rung in there

@@ -114,7 +114,7 @@ def tasks(rungs: Iterable[str] | None = None, arch: int | str | None = None) -> 
     """What there is to search on an architecture: every rung with a space, in each of its types."""
     arch = int(normal_arch(arch).rstrip("af"))
     there = [find(name) for name in rungs or RUNGS]
-    there = [rung for rung in there if rung.space and rung.exists and rung.runs_on(arch)]
+    there = [rung for rung in there if rung.space and rung.runs_on(arch)]
     return [Task(rung, formats) for rung in there for formats, _ in known.types_of(rung)]
 
 

@@ -143,7 +143,7 @@ def test_a_citation_speaks_for_its_own_sentence_only():
 
 
 def test_the_accessors_read_what_was_recorded():
-    (row,) = facts._recording(None).select("warp_tiled", 2048)
+    (row,) = facts._recording().select("warp_tiled", 2048)
     assert evaluate('tflops("warp_tiled", 2048)') == row["tflops"]
     assert evaluate('ratio("warp_tiled", size=2048)') == row["ratio_to_cublas"]
     assert evaluate('config("warp_tiled", "BM", 2048)') == row["config"]["BM"]

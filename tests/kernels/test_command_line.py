@@ -85,14 +85,6 @@ def test_typing_mistakes_that_the_parser_sees(words, capsys):
     assert "lambda" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", ["bench naive --size 512", "tune warp_tiled", "record", "limits"])
-def test_a_command_that_moved_says_where_it_is(words, capsys):
-    assert main(words.split()) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and said.err.endswith(f": python -m measure {words}\n")
-    assert len(said.err.splitlines()) == 1
-
-
 def test_source_prints_a_rung_or_its_part(capsys):
     assert main(["source", "naive"]) == 0
     assert 'extern "C" __global__' in capsys.readouterr().out

@@ -22,7 +22,7 @@ def test_the_ladder_is_in_reading_order():
     assert next(iter(RUNGS)) == "cpu" and list(RUNGS)[-1] == "cublas"
     numbers = [rung.number for rung in CUDA]
     assert numbers == sorted(set(numbers)) and numbers[:20] == list(range(1, 21))
-    assert all(rung.exists for rung in CUDA)
+    assert all(rung.path.exists() for rung in CUDA)
 
 
 @pytest.mark.parametrize("name", names)
