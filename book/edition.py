@@ -22,13 +22,8 @@ def files() -> tuple[str, str]:
 def date() -> str:
     """YYYY-MM-DD of the last commit or, where there is no clone, of the release (CITATION.cff)."""
     try:
-        told = subprocess.run(
-            ["git", "log", "-1", "--format=%cs"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        command = ["git", "log", "-1", "--format=%cs"]
+        told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         return told.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -58,13 +58,10 @@ def settings_to_build(
     """
     found = [{**setting, **given} for setting in rung.configurations()]
     if not given and not defaults:
-        found += [
-            configuration(
-                rung, one.size, arch, {m: one.macros[m] for m in format_macros(rung)}
-            ).macros
-            for one in settings()
-            if one.rung == rung.name and one.generation == generation(arch)
-        ]
+        for one in settings():
+            if one.rung == rung.name and one.generation == generation(arch):
+                types = {name: one.macros[name] for name in format_macros(rung)}
+                found.append(configuration(rung, one.size, arch, types).macros)
     return [setting for n, setting in enumerate(found) if setting not in found[:n]]
 
 
@@ -101,9 +98,8 @@ def run_alone(options) -> int:
         names = options.rungs or [name for name, rung in RUNGS.items() if rung.path]
         print("\n".join(map(line, names)))
         return 0
-    wrong = run_all(
-        options.rungs, options.folder, options.arch, options.size or (), options.compile_only
-    )
+    size = options.size or ()
+    wrong = run_all(options.rungs, options.folder, options.arch, size, options.compile_only)
     return 1 if wrong else 0
 
 

@@ -26,10 +26,8 @@ def words(rung: str | Rung, arch: int | None = None) -> list[str]:
     # Not -arch=sm_90a, for which nvcc 13.0 makes code for compute_90 too, where there is no wgmma.
     number = str(rung.max_arch or arch or "")
     target = rung.target(number)
-    machine = (
-        ["-gencode", f"arch=compute_{target},code=sm_{target}"] if number else ["-arch=native"]
-    )
-    return [*machine, f"-DRUNG={rung.path.stem}", *given]
+    named = ["-gencode", f"arch=compute_{target},code=sm_{target}"]
+    return [*(named if number else ["-arch=native"]), f"-DRUNG={rung.path.stem}", *given]
 
 
 def line(rung: str | Rung) -> str:
@@ -68,18 +66,13 @@ def compiled(rung: str | Rung, folder: Path, arch: int | None = None) -> Path:
 
 
 def run_all(
-    names: list[str] | None,
-    folder: Path,
-    arch: int | None = None,
-    size: tuple = (),
-    compile_only: bool = False,
+    names: list[str], folder: Path, arch: int | None, size: tuple, compile_only: bool
 ) -> int:
     """Compiles the programs of rungs, those of this GPU unless named, and runs one after another; how many went wrong."""
     folder.mkdir(parents=True, exist_ok=True)
     arch = arch or (here.arch if (here := gpu()) else None)
-    known = [
-        rung.name for rung in RUNGS.values() if rung.path and (arch is None or rung.runs_on(arch))
-    ]
+    every = [rung for rung in RUNGS.values() if rung.path]
+    known = [rung.name for rung in every if arch is None or rung.runs_on(arch)]
     wrong = 0
     with ThreadPoolExecutor(os.cpu_count()) as workers:
         programs = {name: workers.submit(compiled, name, folder, arch) for name in names or known}
@@ -89,17 +82,10 @@ def run_all(
                 if compile_only:
                     print(f"{path}: compiled", flush=True)
                     continue
-                ran = subprocess.run(
-                    [path.resolve(), *map(str, size)],
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                    timeout=120,
-                )
-                print(
-                    (ran.stdout + ran.stderr).strip() or f"{name}: exit {ran.returncode}",
-                    flush=True,
-                )
+                command = [path.resolve(), *map(str, size)]
+                ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+                said = (ran.stdout + ran.stderr).strip()
+                print(said or f"{name}: exit {ran.returncode}", flush=True)
                 wrong += ran.returncode != 0
             except (RuntimeError, subprocess.TimeoutExpired) as error:
                 print(f"{name}: {error}", flush=True)

@@ -123,13 +123,11 @@ def broken_promises(
     bm, bn, bk = _tile(rung, values)
     A, B, _ = random_inputs(rung.types(values), bm, bn, 2 * bk)
     result = gemm(rung, A, B, macros=values, machine="emulator", arch=arch, built=built)
-    broken = [f"{result.build.spills} bytes spilled per thread, none promised"] * (
-        result.build.spills > 0
-    )
+    spilled = result.build.spills
+    broken = [f"{spilled} bytes spilled per thread, none promised"] if spilled else []
     for promise in rung.promises(**values):
-        rows = [
-            r for r in result.trace.instructions if re.match(promise.opcode, r.opcode) and r.warps
-        ]
+        ran = (row for row in result.trace.instructions if row.warps)
+        rows = [row for row in ran if re.match(promise.opcode, row.opcode)]
         for per, most, count, times in (
             ("wavefronts per execution", promise.wavefronts, "shared_wavefronts", "warps"),
             ("sectors per request", promise.sectors, "global_sectors", "global_requests"),

@@ -125,19 +125,8 @@ def plan(
             newer = "" if rung.max_arch == rung.min_arch else " or newer"
             raise UnsupportedGPU(f"{rung.name} needs sm_{rung.min_arch}{newer}, this is sm_{arch}")
         built = build(rung, values, arch)
-    grid, block, shared_bytes = rung.geometry(values, *padded)
-    return Plan(
-        rung,
-        values,
-        rung.types(values),
-        (M, N, K),
-        padded,
-        grid,
-        block,
-        shared_bytes,
-        built,
-        chosen,
-    )
+    geometry = rung.geometry(values, *padded)
+    return Plan(rung, values, rung.types(values), (M, N, K), padded, *geometry, built, chosen)
 
 
 def gemm(
@@ -228,9 +217,8 @@ def _check(rung: Rung, types: Types, A, B, C, beta: float) -> tuple[int, int, in
     for name, array in (("A", A), ("B", B), ("C", C)):
         if array is None and name == "C":
             continue
-        if isinstance(array, np.ma.MaskedArray | np.matrix) or not hasattr(
-            array, "__array_function__"
-        ):
+        plain = not isinstance(array, np.ma.MaskedArray | np.matrix)
+        if not (plain and hasattr(array, "__array_function__")):
             kind = type(array).__name__
             raise TypeError(f"{name} is a NumPy or CuPy array, plain and unmasked, not {kind}")
     if A.ndim != 2 or B.ndim != 2 or A.shape[1] != B.shape[0] or 0 in (*A.shape, *B.shape):

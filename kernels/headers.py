@@ -42,9 +42,8 @@ def version_of(folders: tuple[Path, ...]) -> tuple[int, int]:
     """CUDA version of these headers, (0, 0) when they do not say."""
     for folder in folders:
         header = folder / "cuda_runtime_api.h"
-        if header.exists() and (
-            match := VERSION.search(header.read_text(encoding="utf-8", errors="replace"))
-        ):
+        text = header.read_text(encoding="utf-8", errors="replace") if header.exists() else ""
+        if match := VERSION.search(text):
             return int(match[1]) // 1000, int(match[1]) % 1000 // 10
     return 0, 0
 

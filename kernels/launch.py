@@ -72,14 +72,8 @@ def launch(
     if machine == "emulator":
         if any(_on_gpu(a) for a in args):
             raise ValueError("the emulator takes NumPy arrays: convert CuPy arrays with .get()")
-        return loaded(build.ptx).launch(
-            entry,
-            grid=grid,
-            block=block,
-            args=args,
-            shared_bytes=shared_bytes,
-            merged=merged,
-        )
+        module = loaded(build.ptx)
+        return module.launch(entry, grid, block, args, shared_bytes, merged=merged)
     _launch_on_gpu(build, entry, grid, block, args, shared_bytes, together)
     return None
 
@@ -223,12 +217,8 @@ def _launch_on_gpu(
         _check_room(kernel, entry, grid, block, shared_bytes)
     arrays = {i: a for i, a in enumerate(args) if isinstance(a, np.ndarray)}
     copies = {i: cupy.asarray(a) for i, a in arrays.items()}
-    kernel(
-        grid,
-        block,
-        _encoded([copies.get(i, a) for i, a in enumerate(args)]),
-        shared_mem=shared_bytes,
-    )
+    given = _encoded([copies.get(i, a) for i, a in enumerate(args)])
+    kernel(grid, block, given, shared_mem=shared_bytes)
     for i, array in arrays.items():
         if array.flags.writeable:
             array[...] = copies[i].get()

@@ -83,34 +83,27 @@ def linear(
     """
     machine = "gpu" if hasattr(x, "__cuda_array_interface__") else choose(machine)
     ready = _ready(x, w, bias, gelu, keep, machine, macros, arch)
-    how = (ready.build, None, ready.grid, ready.block, ready.args, ready.shared_bytes)
     trace = None
     if machine == "emulator":
-        trace = launch(*how, machine)
+        trace = launch(*ready.how, machine)
     else:
-        prepare_on_gpu(*how)()  # in CuPy's current stream, without waiting
+        prepare_on_gpu(*ready.how)()  # in CuPy's current stream, without waiting
     shape = (*x.shape[:-1], w.shape[-1])
     before = None if ready.before is None else ready.before.reshape(shape)
-    return Linear(ready.y.reshape(shape), before, trace, ready.build)
+    return Linear(ready.y.reshape(shape), before, trace, ready.how[0])
 
 
 def prepared(x, w, bias=None, gelu: bool = True):
     """A function that launches the kernel on these CuPy arrays and returns at once: for timing."""
     ready = _ready(x, w, bias, gelu, False, "gpu", None, None)
-    return prepare_on_gpu(
-        ready.build, None, ready.grid, ready.block, ready.args, ready.shared_bytes
-    )
+    return prepare_on_gpu(*ready.how)
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """One launch."""
+    """One launch: what `launch` takes, and where the results are."""
 
-    build: Build
-    grid: tuple[int, int]
-    block: int
-    shared_bytes: int
-    args: list
+    how: tuple
     y: Any
     before: Any
 
@@ -137,7 +130,7 @@ def _ready(x, w, bias, gelu, keep, machine, macros, arch) -> _Ready:
     args += [null if bias is None else xp.ascontiguousarray(bias)]
     args += [null if before is None else before]
     args += [*map(np.int32, (a_pitch, b_pitch, N)), *map(np.int64, (a_step, b_step, M * N))]
-    return _Ready(built, (grid[0], batch), block, shared_bytes, args, y, before)
+    return _Ready((built, None, (grid[0], batch), block, args, shared_bytes), y, before)
 
 
 def _check(x, w, bias) -> tuple[int, int, int, int]:

@@ -39,9 +39,8 @@ def _backward(ctx, grad, _grad_before):
     """The derivative of gelu is its distribution's value plus x times its density; the rest are two products."""
     x, weight, before = ctx.saved_tensors
     z = before.float()
-    slope = 0.5 * (1 + torch.erf(z / math.sqrt(2))) + z * torch.exp(-z * z / 2) / math.sqrt(
-        2 * math.pi
-    )
+    density = torch.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    slope = 0.5 * (1 + torch.erf(z / math.sqrt(2))) + z * density
     inner = (grad.float() * slope).to(x.dtype)
     grad_x = inner @ weight.transpose(-1, -2)
     grad_weight = x.transpose(-1, -2) @ inner

@@ -33,9 +33,8 @@ def result_measured(opcode: str) -> bool:
 
 def traffic_measured(opcode: str) -> bool:
     words = opcode.split(".")
-    allowed = LANES.get(
-        f"{words[0]}.{next((w.split('::')[0] for w in words[1:] if w[:6] in ('global', 'shared')), '')}"
-    )
+    spaces = (word.split("::")[0] for word in words if word[:6] in ("global", "shared"))
+    allowed = LANES.get(f"{words[0]}.{next(spaces, '')}")
     if allowed and "shared::cluster" not in words:
         return _bytes(words) in allowed
     return _among(opcode, COUNTED)

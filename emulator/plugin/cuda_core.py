@@ -24,9 +24,8 @@ class Options(types.SimpleNamespace):
 class ProgramOptions(Options):
     def words(self) -> tuple[str, ...]:
         """As NVRTC takes them. What only changes speed, or how much is said, is left out."""
-        macros = (
-            [self.define_macro] if isinstance(self.define_macro, str | tuple) else self.define_macro
-        )
+        given = self.define_macro
+        macros = [given] if isinstance(given, str | tuple) else given
         named = [one if isinstance(one, str) else f"{one[0]}={one[1]}" for one in macros or ()]
         folders = [self.include_path] if isinstance(self.include_path, str) else self.include_path
         words = [f"-D{one}" for one in named] + [f"-I{one}" for one in folders or ()]
@@ -130,9 +129,8 @@ class Program(Partial):
         )
         if logs is not None and log:
             logs.write(log)
-        return ObjectCode(
-            made if kind == "ltoir" else made.encode(), target_type, self.options.name or "", names
-        )
+        code = made if kind == "ltoir" else made.encode()
+        return ObjectCode(code, target_type, self.options.name or "", names)
 
     def close(self) -> None:
         pass
@@ -149,14 +147,12 @@ class Linker(Partial):
     def link(self, target_type: str) -> ObjectCode:
         kinds = {one.code_type for one in self.codes}
         if kinds == {"ptx"}:
-            return ObjectCode(
-                nvrtc.joined([bytes(one.code).decode() for one in self.codes]).encode(), target_type
-            )
+            texts = [bytes(one.code).decode() for one in self.codes]
+            return ObjectCode(nvrtc.joined(texts).encode(), target_type)
         if kinds != {"ltoir"}:
             Device.refuse(f"linking of {', '.join(sorted(kinds))}")
-        return ObjectCode(
-            nvrtc.linked([bytes(one.code) for one in self.codes]).encode(), target_type
-        )
+        made = nvrtc.linked([bytes(one.code) for one in self.codes])
+        return ObjectCode(made.encode(), target_type)
 
     def get_info_log(self) -> str:
         return ""

@@ -83,9 +83,8 @@ def _sampled(shape=None, dtype=float, **kwargs):
 
 
 def _integers(low, high=None, size=None):
-    return arrays.to_device(
-        np.random.randint(*((1, low + 1) if high is None else (low, high + 1)), size)
-    )
+    ends = (1, low + 1) if high is None else (low, high + 1)
+    return arrays.to_device(np.random.randint(*ends, size))
 
 
 driver = Part("cupy.cuda.driver", CUDADriverError=raw.CUDADriverError, get_build_version=lambda: _runtime_version(),

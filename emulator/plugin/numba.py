@@ -60,9 +60,9 @@ class Driver:
 
     def cuDeviceGetAttribute(self, attribute, device):
         name = attribute.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
-        return self._done, ATTRIBUTES[name] if name in ATTRIBUTES else Device.refuse(
-            f"the device's {name}"
-        )
+        if name not in ATTRIBUTES:
+            Device.refuse(f"the device's {name}")
+        return self._done, ATTRIBUTES[name]
 
     def cuCtxGetCurrent(self):
         return self._done, self._contexts[-1] if self._contexts else self._real.CUcontext(0)

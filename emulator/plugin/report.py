@@ -31,14 +31,12 @@ class Report:
         records = [record for _, record in self.tests.values()]
         ran = [(outcome, record) for outcome, record in self.tests.values() if record["launches"]]
         kernels = {name for _, record in ran for name in record["kernels"]}
-        launches, seconds = (
-            sum(record[what] for record in records) for what in ("launches", "seconds")
-        )
+        launches = sum(record["launches"] for record in records)
+        seconds = sum(record["seconds"] for record in records)
         yield f"{launches} launches of {len(kernels)} kernels in {len(ran)} tests, {seconds:.1f} s of processor time"
         outcomes = Counter(outcome for outcome, _ in ran)
-        marked = (
-            f", {outcomes['marked']} failed as they are marked to" if outcomes["marked"] else ""
-        )
+        count = outcomes["marked"]
+        marked = f", {count} failed as they are marked to" if count else ""
         yield (
             f"of these {outcomes['passed']} passed, {outcomes['failed']} failed{marked}, "
             f"{outcomes['skipped']} were refused on the way"

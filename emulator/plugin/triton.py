@@ -51,10 +51,8 @@ class Driver:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        Device.refuse(
-            f"{name} of Triton's driver"
-            + (": nothing is timed here" if "bench" in name or "interface" in name else "")
-        )
+        why = ": nothing is timed here" if "bench" in name or "interface" in name else ""
+        Device.refuse(f"{name} of Triton's driver{why}")
 
 
 class Launcher:

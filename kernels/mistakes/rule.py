@@ -46,9 +46,8 @@ def statements(text: str) -> list[tuple[int, int]]:
     lines, found = text.splitlines(), []
     for number, line in enumerate(lines):
         code = _code(line)
-        if any(word in code for word in ("inline", "asm", "auto ")) or code.startswith(
-            "__device__"
-        ):
+        wrapper = any(word in code for word in ("inline", "asm", "auto "))
+        if wrapper or code.startswith("__device__"):
             continue
         if not any(re.search(call, code) for call, _ in WEAKER):
             continue
