@@ -49,11 +49,6 @@ def _settings() -> str:
     return json.dumps([[row[name] for name in chosen] for row in rows], sort_keys=True)
 
 
-def of_files(builds: dict[str, dict]) -> list[str]:
-    """The builds among these that are of a file of `kernels/` as it is now."""
-    return [name for name, stored in builds.items() if name in _keys_now(stored)]
-
-
 def _keys_now(stored: dict) -> Iterable[str]:
     """The keys that a build of this name, with these macros, has now: of the file, and of a rung's file."""
     if not (FOLDER / stored["name"]).is_file():
@@ -100,7 +95,8 @@ def collect(page: Path) -> tuple[int, int]:
             resources={"metadata": {"path": str(page.parent)}},
         ).execute(env=os.environ | ON_EMULATOR | {"GEMM_BUILDS": folder})
         builds = _collected(Path(folder))
-    shipped.write(file_of(page), code_of(page), builds, of_files(builds), builds)
+    files = [name for name, stored in builds.items() if name in _keys_now(stored)]
+    shipped.write(file_of(page), code_of(page), builds, files, builds)
     return len(builds), file_of(page).stat().st_size
 
 

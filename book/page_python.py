@@ -232,12 +232,6 @@ def loaded(site: Path = SITE) -> list[tuple[str, int]]:
     return [*files, (f"pages/{builds.name}", builds.stat().st_size)]
 
 
-def table() -> None:
-    rows = loaded()
-    for name, size in [*rows, ("together", sum(size for _, size in rows))]:
-        print(f"{name:50} {size / 1e6:6.2f} MB")
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m book.page_python")
     parser.add_argument("do", choices=["fetch", "add", "table"])
@@ -251,7 +245,9 @@ def main(arguments: list[str] | None = None) -> int:
             print("The pages run in a browser, from any web server:")
             print(f"  {SERVE} --directory {SITE.relative_to(ROOT)}")
         else:
-            table()
+            rows = loaded()
+            for name, size in [*rows, ("together", sum(size for _, size in rows))]:
+                print(f"{name:50} {size / 1e6:6.2f} MB")
     except Unreachable as problem:
         print(f"book.page_python {asked.do}: {problem}", file=sys.stderr)
         return UNREACHABLE

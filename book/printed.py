@@ -143,9 +143,8 @@ def pdf(pages: Path, contents: list[tuple[str, list[str]]], made: Path, chromium
                 article, own = tab.evaluate(TAKE, name)
                 taken.append((caption if name == names[0] else "", name, article))
                 styles += own
-        links = tab.eval_on_selector_all(
-            'link[rel="stylesheet"]', "all => all.map((link) => link.href)"
-        )
+        hrefs = "all => all.map((link) => link.href)"
+        links = tab.eval_on_selector_all('link[rel="stylesheet"]', hrefs)
         head = "".join(f'<link rel="stylesheet" href="{link}">' for link in links)
         whole = _document(taken, styles, head)
         tab.route(

@@ -156,7 +156,6 @@ def site() -> Path:
 
 
 def wheel() -> Path:
-    """The emulator's wheel."""
     for old in RELEASE.glob("*.whl"):
         old.unlink()
     subprocess.run(

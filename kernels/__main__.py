@@ -161,7 +161,6 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one command; the exit status says whether all is right."""
     options = arguments().parse_args(words)
     try:
         return options.run(options)

@@ -26,16 +26,7 @@ def takes(types: Types) -> bool:
     return types.output in OUTPUTS.get(types.inputs, ()) and types.accumulator == "float32"
 
 
-def call(
-    A,
-    B,
-    C,
-    alpha: float = 1.0,
-    beta: float = 0.0,
-    types: Types | None = None,
-    a_major: str = "K",
-    b_major: str = "N",
-):
+def call(A, B, C, alpha=1.0, beta=0.0, types: Types | None = None, a_major="K", b_major="N"):
     """A function that runs `C[...] = alpha * A @ B + beta * C` on the current stream and returns at
     once.
 

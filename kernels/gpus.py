@@ -105,10 +105,8 @@ def slug(name: str) -> str:
 def peak(name: str) -> Peak | None:
     """The data-sheet limits of the GPU of this name, None when the table lacks it."""
     words = "".join(c if c.isalnum() else " " for c in name.upper()).split()
-    for row in PEAKS:
-        if all(word.upper() in words for word in row.match):
-            return row
-    return None
+    fits = (row for row in PEAKS if all(word.upper() in words for word in row.match))
+    return next(fits, None)
 
 
 @lru_cache

@@ -56,9 +56,8 @@ def occupancy(arch: int | str, threads: int, registers: int, shared_bytes: int) 
     """`registers` are of a thread, `shared_bytes`, static and dynamic, of a block."""
     number = int(str(arch).removeprefix("sm_").rstrip("af"))
     if number not in LIMITS:
-        raise ValueError(
-            f"no limits known for sm_{number}; known are {', '.join(map(str, LIMITS))}"
-        )
+        known = ", ".join(map(str, LIMITS))
+        raise ValueError(f"no limits known for sm_{number}; known are {known}")
     limits = LIMITS[number]
     warps = -(-threads // 32)
     per_warp = _round_up(max(registers, 1) * 32, REGISTER_UNIT)

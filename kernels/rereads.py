@@ -33,10 +33,8 @@ def rereads(ptx: str) -> int:
             first, count = int(load["offset"] or 0), int(load["count"] or 1)
             last = first + count * int(load["bits"]) // 8
             if count == 2:
-                found += any(
-                    base == load["base"] and first < end and start < last
-                    for base, start, end in fours
-                )
+                same = (four for four in fours if four[0] == load["base"])
+                found += any(first < end and start < last for _, start, end in same)
             elif count == 4:
                 fours.append((load["base"], first, last))
     return found

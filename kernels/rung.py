@@ -135,9 +135,7 @@ class Rung:
         return self.min_arch <= number <= (self.max_arch or number)
 
     def target(self, arch: str) -> str:
-        """What to compile for on `arch`: sm_90a and sm_100a for a kernel that copies by TMA, where
-        wgmma, setmaxnreg and tcgen05 are for that architecture alone.
-        """
+        """What to compile for on `arch`: sm_90a and sm_100a, which wgmma and tcgen05 need, for a kernel that copies by TMA."""
         return f"{arch}a" if self.boxes and arch in ("90", "100") else arch
 
     def resolve(
@@ -160,10 +158,14 @@ class Rung:
                 raise ValueError(f"{self.name}: {name} is {_in_words(domain)}, not {value}")
         choices = [self._filled(given, fallback) for fallback in ({}, *self.fallbacks)]
         if arch is not None and self.threads is not None:
-            known = LIMITS.get(int(str(arch).rstrip("af")), LIMITS[75])
-            limit = known.shared_per_block - STATIC_RESERVE
-            choices = [c for c in choices if self.shared(**c) <= limit] or choices[-1:]
+            number = int(str(arch).rstrip("af"))
+            choices = [c for c in choices if self.fits(c, number)] or choices[-1:]
         return choices[0]
+
+    def fits(self, values: Macros, arch: int) -> bool:
+        """Whether an architecture, or sm_75 for one unknown, has the shared memory for all these macros."""
+        limits = LIMITS.get(arch, LIMITS[75])
+        return self.shared(**values) <= limits.shared_per_block - STATIC_RESERVE
 
     def domain(self, macro: str) -> Sequence[int]:
         """The values that a macro may have."""

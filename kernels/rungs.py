@@ -293,7 +293,7 @@ LADDER = (
         min_arch=80,
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (16, 32), "WM": (32, 64), "WN": (32, 64),
                "STAGES": (2, 3, 4), "MIN_BLOCKS": (1, 2)},
-        valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
+        valid=sums_fit,
         promises=promise((COPIES, 7, 16), (FROM_SHARED, 4), (STORE, None, 32)),
     ),
     Rung(
@@ -312,7 +312,7 @@ LADDER = (
         space={"BM": (64, 128, 256), "BN": (64, 128, 256), "BK": (32, 64), "WM": (32, 64), "WN": (32, 64),
                "STAGES": (2, 3, 4, 6), "GROUP": (1, 4, 8, 16), "BLOCKS": (1, 2)},
         late=("GROUP", "BLOCKS"),
-        valid=lambda WM, WN, **m: sums_fit(WM=WM, WN=WN, **m),
+        valid=sums_fit,
         promises=promise(("ldmatrix", 4), (COPIES, 4, 16), (STORE, None, 16)),
     ),
     Rung(
@@ -447,7 +447,7 @@ LADDER = (
         domains={"SPLIT": (0, 1, 2, 4, 8)},
         space={"BM": (64, 128), "BN": (128, 256), "STAGES": (2, 3, 4, 5, 6), "SPLIT": (0, 1, 2),
                "A_BOX": (16, 64, 128), "PER_SM": (1, 2), "CLUSTER_M": (1, 2)},
-        valid=lambda **macros: split_is_worth_trying(**macros),
+        valid=split_is_worth_trying,
     ),
     Rung(
         "wgmma_fp8", 27, "8-bit operands, and sums promoted to fp32; any K-major operands",

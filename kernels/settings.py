@@ -19,10 +19,8 @@ from pathlib import Path
 
 from .build import cache_folder, normal_arch, write_whole
 from .gpus import gpu
-from .occupancy import LIMITS
 from .rung import FOLDER, FORMATS, Rung, Types
 from .rungs import RUNGS, find
-from .shapes import STATIC_RESERVE
 
 FILE = FOLDER.parent / "results" / "settings.json"
 GENERATIONS = (75, 80, 86, 90, 100)  # the first architecture of each; 89 is of 86, 120 of 100
@@ -180,9 +178,8 @@ def searched(
 
 def format_macros(rung: Rung) -> set[str]:
     """The macros of a rung that choose number formats, and no tiles."""
-    return {
-        name for setting, changes in rung.variants if FORMATS & set(changes) for name in setting
-    }
+    chosen = (setting for setting, changes in rung.variants if FORMATS & set(changes))
+    return {name for setting in chosen for name in setting}
 
 
 def settings() -> tuple[Setting, ...]:
@@ -230,9 +227,7 @@ def _runs(rung: Rung, one: Setting, arch: int) -> bool:
     """Whether this row, as it is today, takes the setting on this architecture."""
     if not rung.runs_on(arch) or set(one.macros) - set(rung.macros):
         return False
-    values = rung.resolve(one.macros)
-    limits = LIMITS.get(arch, LIMITS[75])
-    return rung.shared(**values) <= limits.shared_per_block - STATIC_RESERVE
+    return rung.fits(rung.resolve(one.macros), arch)
 
 
 def _distance(name: str, wanted: str) -> tuple[bool, float]:

@@ -10,7 +10,7 @@ from .rung import Rung
 from .rungs import find
 
 MARK = re.compile(r"^\s*//\s*\[(/?)(\w+)\]\s*$")
-COMMENT = re.compile(r"^(\s*// )")
+COMMENT = re.compile(r"\s*// |")  # what a line that is a comment begins with; nothing for any other
 ONE_LINER = re.compile(r"^(\s*)(\w.*\)) \{ (.*;) \}$")
 LOOP = re.compile(r"^(\s*)(for \([^;]*;[^;]*;.*?\)) (\w[^;]*;)$")
 WIDTH = 92  # characters that a page shows side by side
@@ -73,7 +73,7 @@ def listing(text: str) -> str:
 def _wrapped(lines: list[str]) -> list[str]:
     """Runs of comment lines of which one is too long, filled anew up to the end of a sentence."""
     shown: list[str] = []
-    for start, group in itertools.groupby(lines, _comment_start):
+    for start, group in itertools.groupby(lines, lambda line: COMMENT.match(line)[0]):
         run = list(group)
         if start and max(map(len, run)) > WIDTH:
             text = "\n".join(line.removeprefix(start) for line in run)
@@ -89,12 +89,6 @@ def _filled(words: str, start: str) -> list[str]:
         if len(lines) == 1 or len(lines[-1]) > width // 3:
             break
     return lines
-
-
-def _comment_start(line: str) -> str:
-    """What a line that is a comment begins with; nothing for any other."""
-    match = COMMENT.match(line)
-    return match[1] if match else ""
 
 
 def parts(text: str) -> dict[str, str]:

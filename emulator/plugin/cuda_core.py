@@ -187,8 +187,6 @@ def argument(value):
 
 
 class Buffer(Partial):
-    """Device memory."""
-
     def __init__(self, size: int = 0, address: int | None = None):
         self.size, self._own = size, address is None
         self.handle = Device.memory.allocate(size) if address is None else int(address)

@@ -196,9 +196,8 @@ class Device:
                 count=False, record=0, progress=False, max_seconds=cls.seconds, memory=cls.memory.mapped(),
             )  # fmt: skip
         except LimitExceeded:
-            cls.refuse(
-                f"{readable(entry)} at grid {grid}, block {block} takes more than {cls.seconds:g} s"
-            )
+            where = f"{readable(entry)} at grid {grid}, block {block}"
+            cls.refuse(f"{where} takes more than {cls.seconds:g} s")
         except PtxError as problem:
             cls.refuse(str(problem).splitlines()[0])
         except Trap:
@@ -214,9 +213,8 @@ class Device:
         record.notes += [str(hazard) for hazard in trace.hazards or () if hazard.note]
         if wrong:
             record.wrong += wrong
-            raise GpuError(
-                "\n".join([f"{readable(entry)}, launched with grid {grid}, block {block}:", *wrong])
-            )
+            head = f"{readable(entry)}, launched with grid {grid}, block {block}:"
+            raise GpuError("\n".join([head, *wrong]))
 
 
 def readable(entry: str) -> str:

@@ -43,9 +43,8 @@ class EmulatedGpu:
         if event == "open":
             self.opened(args[0])
         if event == "subprocess.Popen" and "python" in os.path.basename(str(args[0])):
-            self.device.record.refused.append(
-                "another Python process, which this plug-in is not in"
-            )
+            refused = "another Python process, which this plug-in is not in"
+            self.device.record.refused.append(refused)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item):

@@ -23,9 +23,8 @@ CHANGED = {
 
 
 def _stand_in(name: str) -> str | None:
-    return next(
-        (ours for package, ours in STAND_INS.items() if f"{name}.".startswith(f"{package}.")), None
-    )
+    found = (ours for package, ours in STAND_INS.items() if f"{name}.".startswith(f"{package}."))
+    return next(found, None)
 
 
 class _Made(importlib.abc.Loader):
@@ -62,13 +61,11 @@ class Finder(importlib.abc.MetaPathFinder):
             return importlib.machinery.ModuleSpec(name, _Made(), is_package=True)
         if name in CHANGED:
             others = (finder for finder in sys.meta_path if finder is not self)
-            spec = next(
-                filter(None, (finder.find_spec(name, path, target) for finder in others)), None
-            )
+            found = (finder.find_spec(name, path, target) for finder in others)
+            spec = next(filter(None, found), None)
             if spec is not None:
                 spec.loader = _Changing(spec.loader, name)
             return spec
-        return None
 
 
 def install() -> Finder:

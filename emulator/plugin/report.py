@@ -35,16 +35,14 @@ class Report:
         seconds = sum(record["seconds"] for record in records)
         yield f"{launches} launches of {len(kernels)} kernels in {len(ran)} tests, {seconds:.1f} s of processor time"
         outcomes = Counter(outcome for outcome, _ in ran)
+        outcomes_of_all = Counter(outcome for outcome, _ in self.tests.values())
         count = outcomes["marked"]
         marked = f", {count} failed as they are marked to" if count else ""
         yield (
             f"of these {outcomes['passed']} passed, {outcomes['failed']} failed{marked}, "
             f"{outcomes['skipped']} were refused on the way"
         )
-        empty = sum(
-            outcome == "passed" and not record["launches"]
-            for outcome, record in self.tests.values()
-        )
+        empty = outcomes_of_all["passed"] - outcomes["passed"]
         if empty:
             yield f"{empty} test{'s' * (empty > 1)} passed without a kernel: that says nothing of kernels"
         hazards = [text for record in records for text in record["wrong"]]
