@@ -78,7 +78,7 @@ KEYS = {
     "relative_error": "the largest error against float64, over the same element of |A| @ |B|",
     "of_bound": "the largest error as a part of what rounding explains",
     "clock_ghz": "the SMs' clock during a burst",
-    "sustained_tflops": "in a run of 2 s without a pause",
+    "sustained_tflops": "in the last half of a run of 2 s without a pause",
     "sustained_ghz": "the clock in the last half of that run",
     "sustained_watts": "the highest power in it",
     "ms_with_padding": "with the copies into and out of whole tiles",
