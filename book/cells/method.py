@@ -147,7 +147,7 @@ WHAT = {
     "lab": "the kernels of the lab",
     "page": "what running a page costs a browser",
     "published": "kernels that others published",
-    "as-printed": "those kernels, compiled from the text of their page",
+    "as-printed": "others' kernels, compiled from the text of their page",
     "peers": "others' kernels for Hopper beside the fastest rung and cuBLAS",
     "triton": "the same kernels written in Triton",
     "ablation": "warp_tiled with and without each of its ideas",
