@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -79,7 +80,7 @@ def _cutlass(
         ("-std=c++17", *words),
         ("cutlass/include", "cutlass/tools/util/include"),
         ("K", b, "N"),
-        f"{tile[0]} x {tile[1]} x 64, {cluster[0]} x {cluster[1]}{', stream-K' if stream_k else ''}, ",
+        f"{tile[0]} x {tile[1]} x 64, {cluster[0]} x {cluster[1]}{', stream-K' if stream_k else ''}",
     )
 
 
@@ -108,7 +109,9 @@ PEERS = (
 
 
 def library(folder: Path, peer: Peer) -> Path:
-    return folder / f"{PEERS.index(peer)}.so"
+    """Named by what it was built of: another list of builds does not find it."""
+    made_of = " ".join([peer.name, *peer.words])
+    return folder / f"{re.sub(r'[^A-Za-z0-9]+', '-', made_of)}.so"
 
 
 def build(folder: Path, sources: Path) -> None:
@@ -156,7 +159,7 @@ def compiled(folder: Path, peer: Peer, sets: Sequence[tuple]) -> Iterator[tuple[
             if plan is None:
                 raise ValueError(f"{peer.name} does not take {extents}")
             launches.append(_launch(peer, loaded.peer_run, plan, cupy.cuda.get_current_stream))
-        yield peer.setting + words.decode(), launches
+        yield ", ".join(filter(None, (peer.setting, words.decode()))), launches
         number += 1
 
 

@@ -40,7 +40,7 @@ PERSISTENT = tuple(
     for bm, bn, warps in ((128, 128, 4), (128, 128, 8), (128, 256, 8), (256, 128, 8))
     for stages in (3, 4)
     for group in (4, 8, 16)
-)  # fmt: skip
+)
 FOR_COMPILER = ("num_warps", "num_stages")
 SOURCE = Path(__file__).parent / "triton_kernels.py"
 ARCHITECTURES = (80, 90)  # what is stored: `tiled` in its first setting

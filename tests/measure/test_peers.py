@@ -28,3 +28,7 @@ def test_what_was_recorded_is_right_and_of_one_run():
             assert row["of_bound"] <= 1
             assert row["us_min"] <= row["us"] <= row["us_max"]
             assert row["tflops"] == pytest.approx(2e-6 * size**3 / row["us"], abs=0.1)
+
+
+def test_builds_that_differ_are_different_files(tmp_path):
+    assert len({peers.library(tmp_path, peer) for peer in peers.PEERS}) == len(peers.PEERS)
