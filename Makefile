@@ -90,7 +90,7 @@ test-page: browser  ## run the pages' cells in WebAssembly: every rung in Node.j
 	@$(MAKE) --no-print-directory test-rendered-page
 
 test-rendered-page: $(READY)  # the same, of the pages as they are rendered
-	@GEMM_PAGE=$(BROWSER) CUDA_VISIBLE_DEVICES= $(PY) -m pytest $(if $(filter chromium,$(BROWSER)),tests/page/test_node.py) tests/page/test_button.py -n 2 --dist loadscope --max-worker-restart 0 -q
+	@GEMM_PAGE=$(BROWSER) CUDA_VISIBLE_DEVICES= $(PY) -m pytest $(if $(filter chromium,$(BROWSER)),tests/page/test_node.py) tests/page/test_button.py -n 2 --dist worksteal --max-worker-restart 0 -q
 
 lint: $(READY)
 	@$(PY) -m ruff check .

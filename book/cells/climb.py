@@ -33,8 +33,11 @@ def _share(ours: float, theirs: float | None) -> str:
 
 def table() -> None:
     """Shows every rung with its speed, twice compared with cuBLAS, and with the rung that it changed."""
-    step, lines = gains(), []
-    for name, row in rows().items():
+    found, step, lines, days, dates = rows(), gains(), [], [], recorded().dates
+    for name, row in found.items():
+        before = found.get(kernels.find(name).before, row)
+        if dates([before]) != dates([row]) and row.get("cublas_ms") and before.get("cublas_ms"):
+            days.append(abs(row["cublas_ms"] / before["cublas_ms"] - 1))
         types = f"{TYPES.get(row['inputs'], row['inputs'])} to {TYPES.get(row['output'], row['output'])}"
         times = f"{step[name]:.2f} x {kernels.find(name).before}" if name in step else ""
         best = row.get("cublas_best_ms") or row.get("cublas_ms")
@@ -58,7 +61,8 @@ def table() -> None:
             "over": "speed over that of the rung that it changes",
         },
         lines,
-        caption=f"4096 x 4096 x 4096, {recorded().label}.",
+        caption=f"4096 x 4096 x 4096, {recorded().label}. "
+        + f"{len(days)} steps lie between rows of two days, whose times of cuBLAS differ by up to {max(days):.1%}." * bool(days),
     )
 
 

@@ -19,7 +19,7 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(enc
 # A page's structure is the same in both themes, and its colours are the same at both widths: what cannot differ is not
 # looked at twice. At a phone's width the places differ, and the frame around the text, which all pages share. Contrast takes
 # axe as long as all other rules together, so it is asked of one element of each look: words of one colour, size and weight
-# on one ground, of which a page has some dozens; what it finds it must find again when the page has had time to be drawn.
+# on one ground, of which a page has some dozens.
 RUN_AXE = """async ([kind, whole]) => {
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))); // in its theme, at its width
   const NAMED = "label-content-name-mismatch"; // an experiment of axe until 4.14, which has it among its rules
@@ -37,13 +37,10 @@ RUN_AXE = """async ([kind, whole]) => {
   }
   if (kind !== "phone") {
     const include = [...looks().values()];
-    const ask = async () => (await axe.run({ include }, { ...quiet, runOnly: { type: "rule", values: [CONTRAST] } })).violations;
-    if ((await ask()).length) {
-      await new Promise((drawn) => setTimeout(drawn, 1000));
-      found.push(...(await ask()));
-    }
+    found.push(...(await axe.run({ include }, { ...quiet, runOnly: { type: "rule", values: [CONTRAST] } })).violations);
   }
-  return found.map((v) => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].target.join(" ")]);
+  const first = ({ html, target, failureSummary }) => [html.slice(0, 200), target.join(" "), failureSummary];
+  return found.map((v) => [v.id, v.nodes.length, ...first(v.nodes[0])]);
 
   function looks() {
     const hosts = [...document.querySelectorAll("*")].filter((element) => element.shadowRoot);
@@ -291,14 +288,29 @@ def test_no_answer_is_in_sight_before_the_reader_has_answered(opened):
 @each(documents())
 def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
     tab = opened.tab
-    tab.add_style_tag(content=STILL)
-    tab.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+    unfold(tab)
     calm(opened)
     assert dead(tab, opened.name) == []
     icons = set(tab.evaluate(ICONS))
     assert icons <= drawn(), f"shown as empty boxes: {icons - drawn()}"
+    found = looked_at(opened)
+    if any(rule == "color-contrast" for problems in found.values() for rule, *_ in problems):
+        # On a busy machine about one load in 500 has one that the next has not, of unknown cause; a mistake has it always.
+        tab.reload(wait_until="load")
+        unfold(tab)
+        found = looked_at(opened)
+    assert found == {}, "\n".join(f"{k}: {p}" for k, all_ in found.items() for p in all_)
 
-    found = {}
+
+def unfold(tab) -> None:
+    """Nothing moves, and nothing is folded."""
+    tab.add_style_tag(content=STILL)
+    tab.evaluate("document.querySelectorAll('details').forEach((fold) => (fold.open = true))")
+
+
+def looked_at(opened) -> dict[str, list]:
+    """{look: what axe-core finds}, of looks in which nothing is too wide, too small or over something else."""
+    tab, found = opened.tab, {}
     for kind, problems in by_axe(tab, whole=opened.name in FRAMES):
         if problems:
             found[kind] = problems
@@ -309,7 +321,7 @@ def test_a_page_is_whole_and_reachable_in_light_dark_and_on_a_phone(opened):
         assert tab.evaluate(BEFORE) == [], kind
         assert kind != "phone" or tab.evaluate(OUTSIDE) == []
     assert tab.evaluate(SMALL) == [], "on a phone"
-    assert found == {}, "\n".join(f"{k}: {p}" for k, all_ in found.items() for p in all_)
+    return found
 
 
 # Sets each explorer's controls to each value that one control may have, and to some drawn by chance: what it then shows is
