@@ -51,6 +51,9 @@ def table() -> None:
                 times,
             ]
         )
+    apart = ""
+    if days:
+        apart = f" {len(days)} steps compare rows of two days, between which cuBLAS differs by up to {max(days):.1%}."
     columns.show(
         {
             "rung": "in reading order",
@@ -61,8 +64,7 @@ def table() -> None:
             "over": "speed over that of the rung that it changes",
         },
         lines,
-        caption=f"4096 x 4096 x 4096, {recorded().label}. "
-        + f"{len(days)} steps lie between rows of two days, whose times of cuBLAS differ by up to {max(days):.1%}." * bool(days),
+        caption=f"4096 x 4096 x 4096, {recorded().label}.{apart}",
     )
 
 
