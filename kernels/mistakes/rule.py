@@ -4,7 +4,6 @@ after it, or weakened.
 
 import re
 
-WAYS = ("deleted", "moved up", "moved down", "weakened")
 # (a call that synchronises, what is weaker)
 WEAKER = (
     (r"__syncthreads\(\)", "__syncwarp()"),
