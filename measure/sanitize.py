@@ -1,5 +1,5 @@
-"""What NVIDIA's compute-sanitizer finds on a GPU beside what the emulator finds without one, for the
-rungs as they stand and for rungs made wrong.
+"""What NVIDIA's compute-sanitizer finds on a GPU in the rungs as they stand, beside what the emulator finds without one.
+(`measure.mistakes` does the same with rungs made wrong.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kernels.build import build
 from kernels.check import random_inputs
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import gemm
@@ -31,34 +30,6 @@ TIMED_AT = 4096  # at whose configuration a rung is run
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A rung made wrong: `right`, found in its source, becomes `wrong`; or other macros alone."""
-
-    label: str
-    rung: str
-    tool: str
-    right: str = ""
-    wrong: str = ""
-    macros: tuple[tuple[str, int], ...] = ()
-
-
-MISTAKES = (
-    Mistake("tiled without the barrier after the load", "tiled", "racecheck",
-            "__syncthreads();\n        // [/load]", "// [/load]"),
-    Mistake("tiled without the barrier after the products", "tiled", "racecheck",
-            "__syncthreads();\n        // [/compute]", "// [/compute]"),
-    Mistake("async_copy without the barrier after the wait", "async_copy", "racecheck",
-            "__syncthreads();     // so have", "// so have"),
-    Mistake("async_copy read before the wait", "async_copy", "racecheck",
-            "cp_async_wait<0>();", ""),
-    Mistake("async_copy, 16 bytes into rows of BM + 1 floats", "async_copy", "memcheck",
-            macros=(("COPY", 4), ("PAD", 1))),
-    Mistake("naive without its edge guard", "naive", "memcheck",
-            "if (row >= M || col >= N) return;", ""),
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
 class Finding:
     """One kernel: errors that compute-sanitizer's `tool` counted (None: not run), its first words, and
     what the emulator said ("" when nothing).
@@ -72,51 +43,38 @@ class Finding:
 
 
 def sanitize(rungs: Iterable[str] | None = None) -> list[Finding]:
-    """Every rung under every tool, then every mistake under the tool meant for it.
-
-    UnsupportedGPU without a GPU or compute-sanitizer.
-    """
+    """Every rung under every tool. UnsupportedGPU without a GPU or compute-sanitizer."""
     if gpu() is None or shutil.which("compute-sanitizer") is None:
         raise UnsupportedGPU("needs an NVIDIA GPU and compute-sanitizer")
     there = (n for n, r in RUNGS.items() if r.path and r.runs_on(gpu().arch))
     names = list(rungs or there)
-    said_here = {name: emulated(name) for name in (*names, *(m.label for m in MISTAKES))}
-    runs = [(tool, names) for tool in TOOLS] + [(m.tool, [m.label]) for m in MISTAKES]
+    said_here = {name: emulated(name) for name in names}
     findings = []
-    for tool, kernels in runs:
-        said = _run(tool, kernels)
-        for name in kernels:
+    for tool in TOOLS:
+        said = _run(tool, names)
+        for name in names:
             errors, words = said.get(name, (None, "did not run"))
             findings.append(Finding(name, tool, errors, words, said_here[name]))
     return findings
 
 
-def emulated(kernel: str) -> str:
-    """What the emulator says of a rung or a mistake: its error or first hazard, "" for nothing."""
+def emulated(rung: str) -> str:
+    """What the emulator says of a rung: its error or first hazard, "" for nothing."""
     import emulator
 
     try:
-        trace = _launch(kernel, "emulator").trace
+        trace = _launch(rung, "emulator").trace
     except (emulator.ExecutionError, emulator.PtxError, TypeError) as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return f"{len(trace.hazards)} hazards; {trace.hazards[0]}" if trace.hazards else ""
 
 
-def _launch(kernel: str, machine: str):
-    mistake = next((m for m in MISTAKES if m.label == kernel), None)
-    rung = find(mistake.rung if mistake else kernel)
+def _launch(name: str, machine: str):
+    rung = find(name)
     arch = gpu().arch if machine == "gpu" else max(80, rung.min_arch)
-    given = dict(mistake.macros) if mistake else None
-    macros = dict(configuration(rung, TIMED_AT, arch, given, defaults=mistake is not None).macros)
-    built = None
-    if mistake and mistake.right:
-        text = rung.path.read_text(encoding="utf-8")
-        if mistake.right not in text:
-            raise ValueError(f"{mistake.label}: {rung.file} no longer contains {mistake.right!r}")
-        changed = text.replace(mistake.right, mistake.wrong, 1)
-        built = build(changed, macros, arch, name=rung.file)
+    macros = dict(configuration(rung, TIMED_AT, arch).macros)
     A, B, _ = random_inputs(rung.types(macros), *SIZE)
-    return gemm(rung, A, B, macros=macros, machine=machine, arch=arch, built=built)
+    return gemm(rung, A, B, macros=macros, machine=machine, arch=arch)
 
 
 def launch_each(kernels: list[str]) -> None:
