@@ -1,9 +1,9 @@
 """Predictions that were written down before anybody timed what they are of.
 
-Held apart are sizes that were in no recording while the model was made: `SIZES`, of every rung that is timed there.
-`results/model/predictions.json` says what the model gives for them, in clocks, since nobody knows beforehand at which
-clock a GPU will run; each size is written once, by the model of its day, and `check` compares it with
-`results/model/apart-<gpu>.json`, which `python -m measure record --part bench --size N --json FILE` writes.
+Held apart are six sizes that were in no recording while the model was made, of every rung that is timed there.
+`results/model/predictions.json` says what the model of that day gave for them, in clocks, since nobody knew beforehand at
+which clock a GPU would run; `check` compares it with `results/model/apart-<gpu>.json`, which
+`python -m measure record --part bench --size N --json FILE` wrote.
 `results/model/comparisons.json` holds ratios of times that the model of its day gave for comparisons of `measure.variants`
 before any GPU had run them; `ratios` puts what was measured since beside them.
 """
@@ -13,22 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kernels.rungs import RUNGS, find
-from kernels.settings import configuration, types_of
+from kernels.rungs import find
+from kernels.settings import configuration
 from measure.provenance import FOLDER, rows_in
 from measure.row import extents
 from measure.variants import COMPARED, HOPPER, HOPPER_SIZES
 
 from .prediction import predict
-from .rates import launch
 from .recorded import GPUS, Timed, timed_in, variants
 from .store import counted, key, store_lines
 
 PATH = FOLDER / "model" / "predictions.json"
 COMPARISONS = FOLDER / "model" / "comparisons.json"
 EQUAL = 1.755  # GHz, of both sides of a comparison
-SIZES = (1536, 3072, 6144, 2560, 5120, 7168)
-SLOW = ("cpu", "uncoalesced", "naive", "cublas")
 
 
 def clock(row: Timed) -> float | None:
@@ -38,32 +35,11 @@ def clock(row: Timed) -> float | None:
     return row.ghz or (1.98 if row.output == "float32" and find(row.rung).number <= 10 else None)
 
 
-def write() -> None:
-    """Writes the predictions. FileExistsError where there are some."""
-    if PATH.exists():
-        raise FileExistsError(f"{PATH.name}: predictions are written once, before they are timed")
-    rows = []
-    for n in SIZES:
-        for rung in map(find, RUNGS):
-            if rung.name in SLOW or not rung.runs_on(90):
-                continue
-            for given, _types in types_of(rung):
-                macros = dict(configuration(rung, (n, n, n), 90, given).macros)
-                said = predict(counted(rung.name, macros), (n, n, n), GPUS[0], 1.0)
-                clocks = said.first + said.loop + said.store
-                rows.append({
-                    "rung": rung.name, "size": n, "output": rung.types(macros).output, "macros": macros,
-                    "clocks": round(clocks), "shared_ms": round(said.memory_ms, 6), "launch_ms": launch(),
-                })  # fmt: skip
-    method = "python -m measure model --predict, before any of these sizes was timed"
-    store_lines(PATH, method, {"gpu": "none"}, rows)
-
-
 def apart() -> list[tuple[float, Timed]]:
     """(predicted ms, what was measured) of the sizes held apart; none where nobody has timed them."""
     before = {
         (row["rung"], row["size"], row["output"], key(row["rung"], row["macros"])): row
-        for row in written()
+        for row in rows_in(PATH)
     }
     found = []
     for row in timed_in(FOLDER / "model" / f"apart-{GPUS[0]}.json", GPUS[0]):
@@ -120,7 +96,3 @@ def _changes() -> Iterator[tuple[int, tuple, tuple]]:
         steps = [(step.rung, find(step.rung).resolve(step.macros)) for step in HOPPER]
         for before, after in pairwise(steps):
             yield n, before, after
-
-
-def written() -> list[dict]:
-    return rows_in(PATH)

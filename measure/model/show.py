@@ -7,7 +7,7 @@ from kernels.table import table
 
 from .bound import UNITS, bound
 from .check import HIGHEST, check, timed
-from .held import PATH, clock, compare, write
+from .held import clock, compare
 from .prediction import predict
 from .recorded import ladder, variants
 from .store import complete, counted
@@ -18,8 +18,6 @@ def run(options) -> int:
         wanted = [(row.rung, row.macros) for row in (*ladder(), *variants())]
         print(complete(wanted))
     elif options.predict:
-        if not PATH.exists():
-            write()
         compare()
     elif options.check:
         return verdicts()

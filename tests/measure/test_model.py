@@ -131,12 +131,6 @@ def test_a_warp_alone_takes_its_own_time_and_many_take_the_fullest_part():
     assert turns([2.0, 3.0], 40, 4, 4) < 4 * turns([2.0, 3.0], 40, 4)  # warps overlap
 
 
-def test_predictions_held_apart_are_written_once():
-    assert len(held.written()) > 100
-    with pytest.raises(FileExistsError, match="once"):
-        held.write()
-
-
 def test_every_rung_that_is_timed_has_a_structure():
     assert {row.rung for row in ladder()} <= set(STRUCTURE)
 
@@ -199,7 +193,6 @@ def test_mean_value_analysis():
 
 
 def test_what_was_predicted_before_it_was_timed_is_never_predicted_anew(tmp_path, monkeypatch):
-    from measure.model import held
 
     before = json.loads(held.COMPARISONS.read_text(encoding="utf-8"))
     assert before["rows"]
