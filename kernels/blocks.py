@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from emulator.numbers.fp8 import VALUES
+
 from .formats import E4M3, decode, library, nearest
 
-E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)  # and their negatives, from code 8 on
+E2M1 = VALUES["e2m1"][:8]  # and their negatives, from code 8 on
 TILE_ROWS, TILE_SCALES = 128, 4  # of scales that stand together
 
 

@@ -8,6 +8,9 @@ until it is launched (`blocks.quantise`).
 
 import numpy as np
 
+from emulator.numbers.fp8 import VALUES
+
+E4M3 = VALUES["e4m3"]  # the value of each of its 256 codes, float32
 STORED = {
     "bfloat16": "uint16",
     "float8_e4m3fn": "uint8",
@@ -51,19 +54,6 @@ def nearest(table: np.ndarray, values):
     at = xp.clip(xp.searchsorted(table, values), 1, len(table) - 1)
     below, above = values - table[at - 1], table[at] - values
     return at - 1 + ((below > above) | ((below == above) & (at % 2 == 0)))
-
-
-def _e4m3() -> np.ndarray:
-    """The value of each of its 256 codes: a sign, 4 bits of exponent with bias 7, 3 of mantissa."""
-    code = np.arange(256)
-    exponent, mantissa = code >> 3 & 15, code & 7
-    normal = np.ldexp(1 + mantissa / 8, exponent - 7)
-    value = np.where(exponent == 0, np.ldexp(mantissa / 8, -6), normal)
-    value = np.where(code & 127 == 127, np.nan, value)
-    return np.where(code >= 128, -value, value).astype(np.float32)
-
-
-E4M3 = _e4m3()
 
 
 def library(array):
