@@ -135,6 +135,13 @@ def gpu() -> Gpu | None:
     )
 
 
+def needed(for_what: str) -> Gpu:
+    """The GPU that is here. UnsupportedGPU where there is none."""
+    if (here := gpu()) is None:
+        raise UnsupportedGPU(f"{for_what} needs an NVIDIA GPU and CuPy")
+    return here
+
+
 def live() -> Gpu | None:
     """The GPU to take times on: the one here, if any, unless $GEMM_TIMES is "recorded". So the
     chapters of one `make record` all show what it has just measured, and agree.

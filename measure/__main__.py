@@ -424,7 +424,7 @@ def arguments() -> argparse.ArgumentParser:
     for name, words in (
         ("check", "fail where the model does not hold, and print where"),
         ("count", "count the recorded configurations that results/model lacks"),
-        ("predict", "write the predictions of what was held apart, once"),
+        ("predict", "write what the model gives for comparisons that nobody has timed"),
     ):
         flag(added, f"--{name}", words)
     return parser

@@ -17,6 +17,7 @@ import numpy as np
 import kernels
 from kernels.build import DEFAULT_ARCH, Build
 from kernels.gemm import gemm, plan
+from kernels.gpus import needed
 from kernels.rungs import find
 from kernels.source import MARK, listing, parts
 
@@ -203,12 +204,10 @@ def counts(ideas: frozenset[Idea], arch: int = 90) -> Counts:
 
 def record() -> Path:
     """Times and profiles every variant here and stores it. UnsupportedGPU without a GPU."""
-    if kernels.gpu() is None:
-        raise kernels.UnsupportedGPU("times are measured on a GPU")
-    arch, rows = kernels.gpu().arch, []
+    here, rows = needed("timing"), []
     how = plan(RUNG, SIZE, SIZE, SIZE, macros(IDEAS))
     sets = matrices(how.types, how.shapes())
-    built = {name: build(ideas, arch) for name, ideas in variants()}
+    built = {name: build(ideas, here.arch) for name, ideas in variants()}
     competitors = {}
     for name, ideas in variants():
         one = plan(RUNG, SIZE, SIZE, SIZE, macros(ideas), built=built[name])
@@ -227,7 +226,7 @@ def record() -> Path:
         }
         rows.append(row)
     return store(
-        f"ablation-{kernels.gpu().slug}",
+        f"ablation-{here.slug}",
         "times as in the ladder's file, all variants sampled in turn",
         rung=RUNG,
         size=SIZE,

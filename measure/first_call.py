@@ -15,8 +15,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from kernels.errors import UnsupportedGPU
-from kernels.gpus import gpu, live
+from kernels.gpus import gpu, live, needed
 
 from .provenance import FOLDER
 
@@ -72,9 +71,7 @@ def recorded(folder: Path = FOLDER) -> FirstCall | None:
 
 def record() -> Path:
     """Measures here and writes `results/first-call-<gpu>.json`. UnsupportedGPU without a GPU."""
-    here = gpu()
-    if here is None:
-        raise UnsupportedGPU("recording needs an NVIDIA GPU and CuPy")
+    here = needed("recording")
     run = replace(_measured(4096), recorded=datetime.date.today().isoformat())
     path = FOLDER / f"first-call-{here.slug}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from kernels.build import build
-from kernels.errors import UnsupportedGPU
-from kernels.gpus import gpu
+from kernels.gpus import gpu, needed
 from kernels.launch import prepare_on_gpu
 
 from .clock import watching
@@ -145,9 +144,7 @@ METHOD = (
 
 def record() -> Path:
     """Measures everything here and writes `results/machine-<gpu>.json`. UnsupportedGPU without a GPU."""
-    here = gpu()
-    if here is None:
-        raise UnsupportedGPU("the machine is measured on a GPU")
+    here = needed("measuring the machine")
     rows = [*arithmetic(), *latencies(), *bandwidths(), *copies(), *launches()]
     return store(f"machine-{here.slug}", METHOD, rows=[asdict(row) for row in rows])
 

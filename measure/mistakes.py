@@ -36,7 +36,7 @@ from kernels.rungs import find
 from .compute_sanitizer import TOOLS, command, initcheck_reads, parse, version
 from .ncu import environment
 from .progress import aside, progress
-from .provenance import FOLDER, describe, store
+from .provenance import FOLDER, describe, rows_in, store
 
 LIMIT_S = {"result": 30.0} | dict.fromkeys(TOOLS, 40.0)
 REPEATS = 3  # of each case, in the test of the result
@@ -270,7 +270,8 @@ def record(seconds: float = 500.0, jobs: int = JOBS, again: bool = False) -> tup
     end = time.monotonic() + seconds
     path = FOLDER / f"mistakes-{here.slug}.json"
     machine = {**describe(), "compute_sanitizer": version(), "initcheck_reads": initcheck_reads()}
-    held = {} if again else _held(path)
+    stored = [] if again else rows_in(path)
+    held = {f"{row['rung']}: {row['words']}": row for row in stored}
     wanted, unfit = [], []
     for row in rows():
         mark = digest(row)
@@ -326,14 +327,6 @@ def _repairs(row: Seeded, arch: int) -> list[str]:
         return sorted({words for case in cases(row) for words in made(row, case, arch).repairs})
     except BuildError as error:
         return [f"does not compile: {error}"]
-
-
-def _held(path: Path) -> dict[str, dict]:
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return {f"{row['rung']}: {row['words']}": row for row in stored}
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import kernels
 from emulator import TensorMap
 from kernels.build import Build
 from kernels.gemm import plan
+from kernels.gpus import needed
 from kernels.launch import prepare_on_gpu
 from kernels.rung import Types
 from kernels.settings import configuration
@@ -225,14 +226,12 @@ def _configuration(name: str, arch: int | str) -> dict:
 
 def record() -> Path:
     """Measures here and stores. UnsupportedGPU without a GPU."""
-    if kernels.gpu() is None:
-        raise kernels.UnsupportedGPU("times are measured on a GPU")
-    rows = []
+    here, rows = needed("timing"), []
     for story in dict.fromkeys(case.story for case in CASES):
         cases = [case for case in CASES if case.story == story]
-        rows += _timed([c for c in cases if not c.a_suffix or kernels.gpu().arch == 90])
+        rows += _timed([c for c in cases if not c.a_suffix or here.arch == 90])
     return store(
-        f"published-{kernels.gpu().slug}",
+        f"published-{here.slug}",
         f"times as in the ladder's file, {SAMPLES} samples and a pause of {PAUSE_S} s; wrong: outputs that differ from "
         "float64's product, rounded to the output's type, by more than 1e-5 of the sum of absolute products plus one "
         f"unit in the last place; managed_ms: median of {MANAGED_SAMPLES} launches with all matrices in managed memory "

@@ -12,14 +12,13 @@ naming what it left out. `$GEMM_BUILDS` names a folder of builds that travels.
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
-from kernels.gpus import clocks, gpu
+from kernels.gpus import clocks, needed
 from kernels.rung import Rung, Types
 from kernels.rungs import RUNGS, find
 from kernels.settings import FILE, configuration, representative, types_of
@@ -27,7 +26,7 @@ from kernels.settings import FILE, configuration, representative, types_of
 from .bench import CUBLAS_TYPES
 from .candidates import Candidate, compiled
 from .progress import aside, progress
-from .provenance import FOLDER, describe, store
+from .provenance import FOLDER, describe, rows_in, store
 from .row import extents, release, time_rung
 from .timing import METHOD, SAMPLES
 from .tune import search, spaces, tasks
@@ -53,7 +52,7 @@ def record(
     at today's configuration are kept, and so are those of rungs and sizes not asked for. Returns the
     file's path. UnsupportedGPU without a GPU.
     """
-    here = _here("recording")
+    here = needed("recording")
     path = Path(file) if file else FOLDER / f"{here.slug}.json"
     limit = clocks().get("power.limit")
     before = {"clocks_before": clocks(), "power_limit_w": float(limit) if limit else None}
@@ -73,7 +72,7 @@ def record(
                 f"the {seconds:.0f} s are over: {len(work) - number} rows not timed, from {rung.name} {size}"
             )
             break
-        rows = _rows(path)
+        rows = rows_in(path)
         if not again and (is_there := _held(rows, rung, size, choice)):
             progress(number, len(work), f"{is_there['rung']} is there")
             continue
@@ -103,13 +102,12 @@ def record_search(
     """Search every rung's space here into `results/settings.json`; all that was tried at 4096 goes to
     `results/tune-<gpu>.json`. UnsupportedGPU without a GPU.
     """
-    here = _here("a search")
-    path = FOLDER / f"tune-{here.slug}.json"
+    path = FOLDER / f"tune-{needed('a search').slug}.json"
 
     def keep(rung: Rung, size: tuple[int, int, int], candidates: Sequence[Candidate]) -> None:
         if size != (TUNED_AT,) * 3 or rung.types(candidates[0].macros) != rung.types():
             return
-        kept = [row for row in _rows(path) if row["rung"] != rung.name]
+        kept = [row for row in rows_in(path) if row["rung"] != rung.name]
         method = f"{METHOD}; of most settings a quick look only: see measure.tune"
         rows = kept + [_tried(rung, candidate) for candidate in candidates]
         store(path, method, indent=None, size=TUNED_AT, rows=rows)
@@ -181,7 +179,7 @@ def _held(rows: Iterable[Mapping], rung: Rung, size, choice) -> Mapping | None:
 def _merge(path: Path, rows: list[dict]) -> list[dict]:
     """New rows, and the stored ones of what was not measured again, in the ladder's order."""
     new = {tuple(row[k] for k in KEY): row for row in rows}
-    old = {tuple(row[k] for k in KEY): row for row in _rows(path)}
+    old = {tuple(row[k] for k in KEY): row for row in rows_in(path)}
     names = list(RUNGS)
 
     def place(row: Mapping) -> tuple:
@@ -189,20 +187,6 @@ def _merge(path: Path, rows: list[dict]) -> list[dict]:
         return row["m"] * row["n"] * row["k"], row["m"], rung
 
     return sorted((old | new).values(), key=place)
-
-
-def _rows(path: Path) -> list[dict]:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))["rows"]
-    except (OSError, ValueError, KeyError):
-        return []
-
-
-def _here(what: str):
-    here = gpu()
-    if here is None:
-        raise UnsupportedGPU(f"{what} needs an NVIDIA GPU and CuPy")
-    return here
 
 
 def part(module: str, does: str = "record", *named: str) -> Callable:

@@ -13,7 +13,7 @@ from kernels import cublas
 from kernels.accuracy import accuracy
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
-from kernels.gpus import gpu
+from kernels.gpus import needed
 from kernels.rung import Rung, Types
 from kernels.rungs import find
 
@@ -72,8 +72,7 @@ def time_rung(
     fewer samples, as many as `limit_s` seconds hold; TimeoutError when that is fewer than 5. Whoever waits for
     the row gives `patience_s`: what takes longer, pauses included, has as few as 5.
     """
-    if gpu() is None:
-        raise UnsupportedGPU("timing needs an NVIDIA GPU and CuPy")
+    needed("timing")
     rung = find(rung)
     size = (M, N, K)
     if rung.machine == "cpu":

@@ -12,6 +12,7 @@ import numpy as np
 
 import kernels
 from kernels.build import DEFAULT_ARCH
+from kernels.gpus import needed
 
 from . import provenance
 
@@ -44,16 +45,14 @@ def wavefronts(load: str, copy: str) -> tuple[float, float]:
 
 def record() -> Path:
     """Measures here and stores clocks for each warp's turn. UnsupportedGPU without a GPU."""
-    if kernels.gpu() is None:
-        raise kernels.UnsupportedGPU("clocks are measured on a GPU")
-    rows = []
+    here, rows = needed("reading clocks"), []
     for load, copy in product(LOADS, COPIES):
         if load == "no loads" and copy == "no copies":
             continue
         best = min(_run(load, copy, TURNS, "gpu")[0] for _ in range(LAUNCHES))
         rows.append({"load": load, "copy": copy, "clocks": best / TURNS / WARPS})
     return provenance.store(
-        f"shared-clocks-{kernels.gpu().slug}",
+        f"shared-clocks-{here.slug}",
         f"clock64 around {TURNS} turns of {WARPS} warps on one multiprocessor, after 32 uncounted ones; "
         f"a copy of each turn from another line of L2; clocks for each warp's turn, least of {LAUNCHES} launches",
         turns=rows,

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import kernels
+from kernels.gpus import needed
 from kernels.launch import prepare_on_gpu
 from kernels.rung import Types
 
@@ -51,9 +52,7 @@ def built(swizzled: bool, tiles: int, arch: int, batch: int = 0):
 
 def record() -> Path:
     """Measures here and stores. UnsupportedGPU without a GPU or `ncu`."""
-    if kernels.gpu() is None:
-        raise kernels.UnsupportedGPU("times are measured on a GPU")
-    rows = []
+    here, rows = needed("timing"), []
     for tiles in (POST, 1):
         sets = matrices(Types("float16"), ((SIZE, SIZE),) * 3)
         timed = measure(
@@ -76,7 +75,7 @@ def record() -> Path:
             row["at_4096"] = _ncu(swizzled, tiles, SIZE, METRICS | WAITS)
             rows.append(row)
     return store(
-        f"small-tiles-{kernels.gpu().slug}",
+        f"small-tiles-{here.slug}",
         "times as in the ladder's file, both kernels sampled in turn; "
         f"counts: {ncu.METHOD}, second launch",
         kernels=rows,

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernels.build import build
-from kernels.errors import UnsupportedGPU
 from kernels.gemm import Plan, plan
-from kernels.gpus import gpu
+from kernels.gpus import needed
 from kernels.rung import Types
 from kernels.settings import configuration
 from kernels.source import source
@@ -182,17 +181,15 @@ LIBRARY = {True: "cuBLASLt, fast accumulation", False: "cuBLASLt, precise"}
 
 def record() -> Path:
     """Measure and store, after every comparison. UnsupportedGPU without a GPU."""
-    if gpu() is None:
-        raise UnsupportedGPU("times are measured on a GPU")
+    name, path = f"variants-{needed('timing').slug}", None
     rows: list[dict] = []
-    path = None
     for n in HOPPER_SIZES:
         rows += _chain(n)
-        path = store(f"variants-{gpu().slug}", METHOD, rows=rows)
+        path = store(name, METHOD, rows=rows)
     for comparison in COMPARED:
         for size in comparison.sizes:
             rows += _rows(comparison, extents(size))
-            path = store(f"variants-{gpu().slug}", METHOD, rows=rows)
+            path = store(name, METHOD, rows=rows)
     return path
 
 

@@ -20,7 +20,7 @@ from kernels.accuracy import accuracy
 from kernels.cublas import COMPUTE_TYPE, CUDA_TYPE, KEEP, TRANSPOSE
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.gpus import gpu
+from kernels.gpus import needed
 from kernels.rung import Types
 from kernels.rungs import find
 from kernels.settings import types_of
@@ -332,12 +332,11 @@ def of_bound(
 
 def record() -> Path:
     """Time all and store after each row. UnsupportedGPU without a GPU."""
-    if gpu() is None:
-        raise UnsupportedGPU("this needs an NVIDIA GPU and CuPy")
+    here = needed("this")
     first = [(n, n, n) for n in (4096, 8192, 1024, 2048)]
     work = [(types, size) for size in (*first, *OTHERS) for types in HALVES]
     work += [(Types(inputs), size) for size in SQUARES for inputs in ("tf32", "float32")]
-    rows, path = [], FOLDER / f"cublaslt-{gpu().slug}.json"
+    rows, path = [], FOLDER / f"cublaslt-{here.slug}.json"
     for number, (types, size) in enumerate(work):
         progress(number, len(work), f"{types} {size}")
         try:
