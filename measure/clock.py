@@ -129,6 +129,17 @@ def ghz(before, after) -> float:
     return round(statistics.median((passed[:, 0] / passed[:, 1]).tolist()), 4)
 
 
+def elapsed(work: Callable[[], object]) -> float:
+    """ms that what `work` queues takes on the GPU."""
+    import cupy
+
+    start = _event()
+    work()
+    end = _event()
+    end.synchronize()
+    return cupy.cuda.get_elapsed_time(start, end)
+
+
 def hold_back(microseconds: float) -> None:
     """Holds the current stream for so long, while the launches that come next are queued."""
     _kernel("hold_back", 1)(np.int64(1e3 * microseconds))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kernels.gpus import gpu, live, needed
 
+from .clock import elapsed
 from .provenance import FOLDER
 
 CALLS = 20
@@ -122,14 +123,7 @@ def _measure_here(size: int) -> FirstCall:
     second_ms = stopwatch(lambda: call(handles[0], A, B, C))
 
     A, B, C = cupy.array(A), cupy.array(B), cupy.empty_like(C)
-    times = []
-    for _ in range(3 + CALLS):
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        call(handles[0], A, B, C)
-        stop.record()
-        stop.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(start, stop))
+    times = [elapsed(lambda: call(handles[0], A, B, C)) for _ in range(3 + CALLS)]
     cublas.destroy(handles[0])
     fair_ms = float(np.median(times[3:]))
     return FirstCall(gpu().name, size, handle_ms, first_ms, second_ms, fair_ms)

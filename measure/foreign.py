@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -55,18 +55,22 @@ def needs(package: str) -> ImportError:
     return ImportError(f"this needs {package}: pip install {package}")
 
 
-def write(name: str, head: Mapping, ptx: str) -> Path:
-    """`measure/ptx/<name>.ptx`: the head as its first line, then the PTX."""
+def write(name: str, what: str, command: str, source: Path, made: Compiled) -> Path:
+    """`measure/ptx/<name>.ptx`: its first line says what it is, what made it of which source, and how it is launched."""
+    about = asdict(made)
+    ptx = about.pop("ptx")
+    head = {"what": what, "made by": command, "source": hash_of(source), **about}
     path = PTX / f"{name}.ptx"
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"// {json.dumps(head)}\n{ptx}", encoding="utf-8")
     return path
 
 
-def read(name: str) -> tuple[str, dict]:
-    """What `write` stored: the whole text, and its head."""
+def read(name: str) -> Compiled:
+    """What `write` stored, its first line included; needs no compiler."""
     text = (PTX / f"{name}.ptx").read_text(encoding="utf-8")
-    return text, json.loads(text.splitlines()[0].removeprefix("// "))
+    head = json.loads(text.splitlines()[0].removeprefix("// "))
+    return Compiled(text, *(head[name] for name in list(Compiled.__dataclass_fields__)[1:]))
 
 
 def error_of(launch: Launch, A, B, C, most: float) -> float:

@@ -23,7 +23,7 @@ from kernels.build import build
 from kernels.gpus import gpu, needed
 from kernels.launch import prepare_on_gpu
 
-from .clock import watching
+from .clock import elapsed, watching
 from .provenance import FOLDER, shown, store
 
 CUDA = Path(__file__).with_name("cuda")
@@ -266,7 +266,7 @@ def bandwidths() -> list[Row]:
         taken = []
         for _ in range(5):
             time.sleep(0.05)
-            taken.append((_milliseconds(launch), *passed.get().max(axis=0)))
+            taken.append((elapsed(launch), *passed.get().max(axis=0)))
         ms, block_clocks, block_ns = sorted(taken)[2]
         moved_bytes = moved * turns * blocks * batch
         ghz = round(block_clocks / block_ns, 3)
@@ -332,7 +332,7 @@ def launches() -> list[Row]:
         taken = []
         for _ in range(6):
             hold()
-            taken.append(_milliseconds(lambda run=nothing: [run() for _ in range(LAUNCHES)]))
+            taken.append(elapsed(lambda run=nothing: [run() for _ in range(LAUNCHES)]))
         value = round(1e3 * statistics.median(taken[1:]) / LAUNCHES, 2)
         rows.append(Row("launch", name, value, "microseconds", "a kernel that does nothing"))
     return rows
@@ -441,14 +441,3 @@ def following(lines: int) -> np.ndarray:
     ring = np.empty(lines, np.uint64)
     ring[order] = np.roll(order, -1)
     return ring
-
-
-def _milliseconds(launch) -> float:
-    import cupy
-
-    start, end = cupy.cuda.Event(), cupy.cuda.Event()
-    start.record()
-    launch()
-    end.record()
-    end.synchronize()
-    return cupy.cuda.get_elapsed_time(start, end)

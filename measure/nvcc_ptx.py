@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
-import numpy as np
+from kernels.formats import decode, encode
+
+bf16, wide = partial(encode, name="bfloat16"), partial(decode, name="bfloat16")
 
 
 def ptx_of(source: Path, out: Path, *words: str) -> str:
@@ -32,14 +35,3 @@ def nvcc_version() -> str:
         return "none"
     said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     return re.search(r"V(\d[\d.]*)", said)[1]
-
-
-def bf16(x: np.ndarray) -> np.ndarray:
-    """float32 to bfloat16's bits, rounded to the nearest, ties to even."""
-    bits = x.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-def wide(x: np.ndarray) -> np.ndarray:
-    """bfloat16's bits to float32."""
-    return (x.astype(np.uint32) << 16).view(np.float32)

@@ -30,7 +30,7 @@ from kernels.gpus import gpu
 from kernels.launch import prepare_on_gpu
 from kernels.rung import Types
 
-from .clock import hold_back
+from .clock import elapsed, hold_back
 
 SAMPLES = 25
 GROUP_MS = 0.2
@@ -85,14 +85,13 @@ def measure(
 
     cupy.cuda.get_current_stream().synchronize()
     time.sleep(pause_s)
-    start, end = cupy.cuda.Event(), cupy.cuda.Event()
     repeats, round_ms, short = {}, {}, set()
     for name, launches in competitors.items():
         launches[0]()
-        estimate = _estimate(launches, start, end)
+        estimate = _estimate(launches)
         for i in range(min(MOST_WARM_UPS, math.ceil(warm_up_ms / len(competitors) / estimate))):
             launches[i % len(launches)]()
-        estimate = _estimate(launches, start, end)
+        estimate = _estimate(launches)
         repeats[name] = min(MOST_IN_A_GROUP, max(1, math.ceil(group_ms / estimate)))
         round_ms[name] = estimate * repeats[name]
         if estimate < SHORT_MS:
@@ -129,17 +128,11 @@ def _turns(sample_ms: Mapping[str, float], samples: int) -> list[tuple[str, int]
     return [(name, count) for _, name, count in sorted(turns, key=lambda turn: turn[0])]
 
 
-def _estimate(launches: Sequence[Launch], start, end) -> float:
+def _estimate(launches: Sequence[Launch]) -> float:
     """Rough time of one launch in ms."""
-    import cupy
-
+    first = launches[:3]
     hold_back(QUEUEING_US * 5)
-    start.record()
-    for launch in launches[:3]:
-        launch()
-    end.record()
-    end.synchronize()
-    return max(1e-3, cupy.cuda.get_elapsed_time(start, end) / len(launches[:3]))
+    return max(1e-3, elapsed(lambda: [launch() for launch in first]) / len(first))
 
 
 def matrices(

@@ -29,6 +29,7 @@ from kernels.settings import Setting, representative, size_class
 from kernels.table import table
 
 from .candidates import Candidate, compiled, compiled_one, late_settings, settings
+from .clock import elapsed
 from .progress import aside, progress
 from .provenance import commit
 from .timing import matrices, measure, rung_launches
@@ -336,15 +337,8 @@ def _looked(bench: Bench, candidates: Sequence[Candidate], samples: int) -> list
 
 def _one_launch(launch) -> float:
     """ms of the second of two launches: the first one loads the kernel."""
-    import cupy
-
-    start, end = cupy.cuda.Event(), cupy.cuda.Event()
     launch()
-    start.record()
-    launch()
-    end.record()
-    end.synchronize()
-    return max(1e-4, cupy.cuda.get_elapsed_time(start, end))
+    return max(1e-4, elapsed(launch))
 
 
 def _finals(bench: Bench, finalists: Sequence[Candidate]) -> list[Candidate]:

@@ -21,7 +21,7 @@ from kernels.gemm import plan
 from kernels.gpus import gpu
 
 from . import foreign
-from .foreign import Compiled, hash_of, tidy
+from .foreign import Compiled, tidy
 from .provenance import label_here, store
 from .timing import METHOD, Launch, cublas_launches, matrices, rung_launches
 
@@ -65,19 +65,14 @@ def compiled(arch: int = 80) -> Compiled:
 def write_ptx(arch: int) -> Path:
     """Compile with the package that is here and store the PTX. ImportError without it."""
     made = compiled(arch)
-    head = {
-        "what": f"tiled of measure/cute_kernels.py, for sm_{arch}",
-        "made by": f"nvidia-cutlass-dsl {made.version}: python -m measure cute --arch {arch}",
-        "source": hash_of(SOURCE),
-        "version": made.version,
-    }
-    return foreign.write(f"cute_tiled_sm{arch}", head, made.ptx)
+    what = f"tiled of measure/cute_kernels.py, for sm_{arch}"
+    command = f"nvidia-cutlass-dsl {made.version}: python -m measure cute --arch {arch}"
+    return foreign.write(f"cute_tiled_sm{arch}", what, command, SOURCE, made)
 
 
 def stored_ptx(arch: int = 80) -> Compiled:
     """What `write_ptx` stored; needs no package."""
-    text, head = foreign.read(f"cute_tiled_sm{arch}")
-    return Compiled(text, "tiled", SHARED_BYTES, THREADS, head["version"], TILE)
+    return foreign.read(f"cute_tiled_sm{arch}")
 
 
 def _launches(sets, size: int) -> tuple[list[Launch], int]:

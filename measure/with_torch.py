@@ -20,9 +20,9 @@ RUNG = "mma_multistage"
 SETTING = {"HALF_OUTPUT": 1}  # what torch.mm gives for float16: float16
 
 
-def available() -> bool:
-    """Whether there is a GPU to measure on and a PyTorch that can use it."""
-    if live() is None or importlib.util.find_spec("torch") is None:
+def available(*packages: str) -> bool:
+    """Whether there is a GPU to measure on, a PyTorch that can use it, and these packages too."""
+    if live() is None or not all(map(importlib.util.find_spec, ("torch", *packages))):
         return False
     import torch
 

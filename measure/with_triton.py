@@ -8,18 +8,18 @@ keeps it. `compiled` gives the PTX that Triton makes, which needs Triton but no 
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gemm import plan
-from kernels.gpus import gpu, live
+from kernels.gpus import gpu
 from kernels.rungs import find
 
-from . import foreign
-from .foreign import Compiled, hash_of, tidy
+from . import foreign, with_torch
+from .foreign import Compiled, tidy
 from .progress import progress
 from .provenance import label_here, store
 from .timing import METHOD, Launch, cublas_launches, matrices, measure, rung_launches
@@ -46,13 +46,7 @@ SOURCE = Path(__file__).parent / "triton_kernels.py"
 ARCHITECTURES = (80, 90)  # what is stored: `tiled` in its first setting
 
 
-def available() -> bool:
-    """Whether there is a GPU here with a PyTorch and a Triton that can use it."""
-    if live() is None or not all(map(importlib.util.find_spec, ("torch", "triton"))):
-        return False
-    import torch
-
-    return torch.cuda.is_available()
+available = partial(with_torch.available, "triton")
 
 
 def compiled(arch: int = 80, **setting: int) -> Compiled:
@@ -97,26 +91,15 @@ def write_ptx() -> list[Path]:
     written = []
     for arch in ARCHITECTURES:
         made = compiled(arch)
-        head = {
-            "what": f"tiled of measure/triton_kernels.py, for sm_{arch}",
-            "made by": f"Triton {made.version}: python -m measure triton --ptx",
-            "source": hash_of(SOURCE),
-            "entry": made.entry,
-            "shared_bytes": made.shared_bytes,
-            "threads": made.threads,
-            "version": made.version,
-            "setting": dict(made.setting),
-        }
-        written.append(foreign.write(f"triton_tiled_sm{arch}", head, made.ptx))
+        what = f"tiled of measure/triton_kernels.py, for sm_{arch}"
+        command = f"Triton {made.version}: python -m measure triton --ptx"
+        written.append(foreign.write(f"triton_tiled_sm{arch}", what, command, SOURCE, made))
     return written
 
 
 def stored_ptx(arch: int = 80) -> Compiled:
     """What `write_ptx` stored; needs no Triton."""
-    text, head = foreign.read(f"triton_tiled_sm{arch}")
-    return Compiled(
-        text, head["entry"], head["shared_bytes"], head["threads"], head["version"], head["setting"]
-    )
+    return foreign.read(f"triton_tiled_sm{arch}")
 
 
 def _tiled_launches(sets: Sequence[tuple], setting: Mapping[str, int]) -> list[Launch]:
