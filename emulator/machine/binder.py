@@ -63,6 +63,7 @@ from emulator.text.program import (
     Reg,
     Special,
     Symbol,
+    items,
 )
 
 PARAM_ADDRESS = (
@@ -93,6 +94,12 @@ class Binder:
 
     def error(self, message: str) -> PtxError:
         return PtxError(message, self.ins.line, self.ins.text)
+
+    def vector(self, operand, count: int, what: str) -> tuple:
+        """The parts of an operand, which has to have `count` of them."""
+        if len(found := items(operand)) != count:
+            raise self.error(f"{count} {what} expected")
+        return found
 
     # sources
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from emulator.errors import EmulatorError, Unsupported
-from emulator.machine import tensor_memory
+from emulator.machine import tensor_memory, warpgroup
 from emulator.machine.binder import Binder
 from emulator.machine.calls import selector_of
 from emulator.machine.code import Code, CodeBlock
@@ -11,8 +11,8 @@ from emulator.machine.names import Names
 from emulator.machine.pointers import find as find_pointers
 from emulator.machine.unchecked import find as find_unchecked
 from emulator.machine.unchecked import find_single
+from emulator.machine.under_way import tracked, watched
 from emulator.machine.unwritten import watch
-from emulator.machine.warpgroup import tracked, watched
 from emulator.text import flow, typing
 from emulator.text.program import Address, Function, Instruction, Program
 from emulator.text.rows import Row, Table, row_of
@@ -28,8 +28,10 @@ def decode(
     """
     graph = flow.build(program, function, opcodes)
     names = Names(program, function, graph, globals_)
-    under_way = tracked(graph.blocks, names.slot)
-    loading = tensor_memory.tracked(graph.blocks, names.slot)
+    kinds = [
+        (tracked(graph.blocks, names.slot, kind.held), kind.under_way)
+        for kind in (warpgroup, tensor_memory)
+    ]
     blocks, flows, instructions, raw = [], [], {}, []
     verdicts: dict = {}
     for index, block in enumerate(graph.blocks):
@@ -49,14 +51,11 @@ def decode(
                 if position == 0 and block.head and row.member is not None:
                     made.head_step = bind.integer(item.operands[row.member], "u32")
                 step = _made(row, item, bind)
-                held = (bind.uses | bind.defs) & under_way
-                if held and item.parts[0] != "wgmma":
-                    step = watched(step, item, bind.uses & held, bind.defs & held, names.slot)
-                held = (bind.uses | bind.defs) & loading
-                if held and step is not None:
-                    step = tensor_memory.watched(
-                        step, item, bind.uses & held, bind.defs & held, names.slot
-                    )
+                for bits, under_way in kinds:
+                    held = (bind.uses | bind.defs) & bits
+                    if held and step is not None and item.parts[0] != "wgmma":
+                        reads, writes = bind.uses & held, bind.defs & held
+                        step = watched(step, item, reads, writes, names.slot, under_way)
             touched.append((item, step, bind))
             if step is not None:
                 made.steps.append(bind.guarded(step) if item.guard else step)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from emulator.machine.unwritten import slots_in
 from emulator.text.program import WIDTHS, Address, Imm, Instruction, Reg, Symbol, Vector
 
 UNKNOWN = 1  # a pointer that came from memory
@@ -80,9 +81,9 @@ def find(decoded: list[list[tuple]], names, blocks) -> Pointers:
         for defs, values, own, passes in made:
             total = own
             if passes:
-                for slot in _slots(values & wide):
+                for slot in slots_in(values & wide):
                     total |= held.get(slot, 0)
-            for slot in _slots(defs):
+            for slot in slots_in(defs):
                 before = held.get(slot, 0)
                 if total | before != before:
                     held[slot] = total | before
@@ -183,15 +184,6 @@ def _does(ins: Instruction, position: int, kind: str) -> bool:
 
 _POLLS = {"volatile", "relaxed", "acquire"}
 _STRONG = {"release", "acquire", "acq_rel"}
-
-
-def _slots(bits: int) -> list[int]:
-    found = []
-    while bits:
-        low = bits & -bits
-        found.append(low.bit_length() - 1)
-        bits ^= low
-    return found
 
 
 def _made(ins: Instruction, symbol) -> tuple[int, bool]:

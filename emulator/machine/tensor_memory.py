@@ -17,7 +17,7 @@ from emulator.errors import ExecutionError
 from emulator.machine.mbarriers import MBarrier
 from emulator.numbers.tcgen05 import COLUMNS, LANES
 from emulator.sanitizer.tensor_memory import TensorShadow
-from emulator.text.program import Instruction, Reg
+from emulator.text.program import Instruction
 
 UNWRITTEN = 0x7FFFDEAD  # what nobody has written reads as: a NaN
 LEAST = 32  # columns of an allocation
@@ -267,41 +267,14 @@ def loading(m) -> Loading:
     return m.state("tensor loads", lambda: Loading(m))
 
 
-def tracked(blocks, slot_of) -> int:
-    """Registers that a tcgen05.ld writes, and those that `mov` copies them to: a set of bits."""
-    names: set[str] = set()
-    moves = []
-    for block in blocks:
-        for item in block.code:
-            if item.parts[:2] == ("tcgen05", "ld"):
-                operand = item.operands[0]
-                names.update(reg.name for reg in getattr(operand, "items", (operand,)))
-            elif item.parts[0] == "mov" and all(isinstance(x, Reg) for x in item.operands):
-                moves.append(tuple(x.name for x in item.operands))
-    found = len(names) > 0
-    while found:
-        found = False
-        for target, source in moves:
-            if source in names and target not in names:
-                names.add(target)
-                found = True
-    bits = 0
-    for name in names:
-        bits |= 1 << slot_of(Reg(name))
-    return bits
+def held(item: Instruction):
+    """The registers that a tcgen05.ld writes."""
+    if item.parts[:2] != ("tcgen05", "ld"):
+        return ()
+    return getattr(item.operands[0], "items", item.operands[:1])
 
 
-def watched(step, item: Instruction, reads: int, writes: int, slot_of):
-    """The step, which tells the loads under way what it touches before it runs."""
-    move = None
-    if item.parts[0] == "mov" and all(isinstance(x, Reg) for x in item.operands):
-        target, source = item.operands
-        move = slot_of(source), slot_of(target)
-
-    def run(m, mask):
-        found = m.states.get("tensor loads")
-        if found is not None and found.pending:
-            found.touch(mask, item, reads, writes, move)
-        step(m, mask)
-
-    return run
+def under_way(m) -> Loading | None:
+    """The loads under way, None where there are none."""
+    found = m.states.get("tensor loads")
+    return found if found is not None and found.pending else None

@@ -83,6 +83,16 @@ def bits_of(found, names) -> int:
     return total
 
 
+def slots_in(bits: int) -> list[int]:
+    """The slots of a set of them."""
+    found = []
+    while bits:
+        first = bits & -bits
+        found.append(first.bit_length() - 1)
+        bits ^= first
+    return found
+
+
 def touch(ins: Instruction, bind, names) -> Touch:
     """The Touch of an instruction whose factory has been through `bind`."""
     local = _local(ins, names)

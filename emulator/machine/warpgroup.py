@@ -5,7 +5,7 @@ operands in shared memory, and its accumulators get their new values, as late as
 program that reads them before finds the old ones. `mov` of an accumulator under way, which compilers
 write where a loop's variables change names, moves the claim to the other register, as ptxas does.
 
-Which instructions touch such registers is known when an entry is decoded (`tracked`, `Flight.touch`).
+Which instructions touch such registers is known when an entry is decoded (`under_way.tracked`, `Flight.touch`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from emulator.machine.values import raw
 from emulator.sanitizer import words
 from emulator.sanitizer.report import Places, Seen
-from emulator.text.program import Instruction, Reg, Vector
+from emulator.text.program import Instruction, Vector
 
 NEVER = -1
 
@@ -234,49 +234,11 @@ def flight(m) -> Flight:
     return m.state("wgmma", lambda: Flight(m))
 
 
-# --- Which instructions touch such registers --------------------------------------------------------
+def under_way(m) -> Flight:
+    return m.states.get("wgmma") or flight(m)
 
 
-def tracked(blocks, slot_of) -> int:
-    """Registers that a wgmma holds, and those that `mov` may move them to: a set of bits.
-
-    blocks: of code, each with its instructions; slot_of: register -> number.
-    """
-    names: set[str] = set()
-    moves = []
-    for block in blocks:
-        for item in block.code:
-            if "mma_async" in item.parts:
-                for operand in item.operands[:2]:
-                    if isinstance(operand, Vector):
-                        names.update(reg.name for reg in operand.items)
-            elif item.parts[0] == "mov" and all(isinstance(x, Reg) for x in item.operands):
-                moves.append(tuple(x.name for x in item.operands))
-    found = len(names) > 0
-    while found:
-        found = False
-        for target, source in moves:
-            if source in names and target not in names:
-                names.add(target)
-                found = True
-    bits = 0
-    for name in names:
-        bits |= 1 << slot_of(Reg(name))
-    return bits
-
-
-def watched(step, item: Instruction, reads: int, writes: int, slot_of):
-    """The step, which tells the flight what it touches before it runs."""
-    move = None
-    if item.parts[0] == "mov" and all(isinstance(x, Reg) for x in item.operands):
-        target, source = item.operands
-        move = slot_of(source), slot_of(target)
-
-    def run(m, mask):
-        found = m.states.get("wgmma")
-        if found is None:
-            found = flight(m)
-        found.touch(mask, item, reads, writes, move)
-        step(m, mask)
-
-    return run
+def held(item: Instruction):
+    """The registers that a wgmma holds."""
+    vectors = item.operands[:2] if "mma_async" in item.parts else ()
+    return [reg for operand in vectors if isinstance(operand, Vector) for reg in operand.items]

@@ -45,6 +45,11 @@ class Fragment:
     matrices: int = 1
 
     @property
+    def turned(self):
+        """The same of the transposed matrix."""
+        return Fragment(self.shape[::-1], self.bits, self.cols, self.rows, self.copies)
+
+    @property
     def elements(self):
         """Elements a lane holds, repeated ones included."""
         return len(self.rows)
@@ -149,8 +154,7 @@ def mma_b(n, k, type, layout="col"):
     """Multiplicand B of `mma.sync`, (k, n)."""
     if (n, k, type) == (8, 4, "f16"):
         return _quad_pair("b", layout)
-    turned = mma_a(n, k, type)  # B is held as A is, transposed
-    return Fragment((k, n), turned.bits, turned.cols, turned.rows, turned.copies)
+    return mma_a(n, k, type).turned  # B is held as A is, transposed
 
 
 @cache
@@ -195,8 +199,7 @@ def wmma_a(m, n, k, type):
     if type in _AS_MMA:
         return mma_a(m, k, type)
     if m == 8:
-        turned = wmma_b(n, m, k, type)
-        return Fragment((m, k), turned.bits, turned.cols, turned.rows, turned.copies)
+        return wmma_b(n, m, k, type).turned
     parts = [(mma_a(16, k, type), i, 0) for i in range(0, m, 16)]
     return _composed((m, k), type, parts, least=_operand_elements(type))
 
@@ -207,8 +210,7 @@ def wmma_b(m, n, k, type):
     if type in _AS_MMA:
         return mma_b(n, k, type)
     if m == 8:
-        turned = wmma_a(n, m, k, type)
-        return Fragment((k, n), turned.bits, turned.cols, turned.rows, turned.copies)
+        return wmma_a(n, m, k, type).turned
     parts = [(mma_b(8, k, type), 0, j) for j in range(0, n, 8)]
     return _composed((k, n), type, parts, least=_operand_elements(type))
 
@@ -219,8 +221,7 @@ def wmma_c(m, n, k, type):
     if m == n == 8:
         return mma_c(m, n, type)
     if m == 8:
-        turned = wmma_c(n, m, k, type)
-        return Fragment((m, n), turned.bits, turned.cols, turned.rows, turned.copies)
+        return wmma_c(n, m, k, type).turned
     tiles = [(mma_c(16, 8, type), i, j) for i in range(0, m, 16) for j in range(0, n, 8)]
     return _composed((m, n), type, tiles)
 
@@ -232,10 +233,3 @@ def _composed(shape, type, parts, least=0):
     times = max(1, least // len(rows))
     rows, cols = np.tile(rows, (times, 1)), np.tile(cols, (times, 1))
     return Fragment(shape, BITS[type], rows, cols, np.zeros_like(rows))
-
-
-@cache
-def matrix_8x8(transposed=False):
-    """One 8x8 matrix of 16-bit elements as `ldmatrix`, `stmatrix` and `movmatrix` hold it."""
-    rows, cols = [GROUP] * 2, [THREAD * 2 + e for e in range(2)]
-    return _fragment((8, 8), 16, *((cols, rows) if transposed else (rows, cols)))

@@ -13,8 +13,8 @@ from emulator.machine.access import count, dtype_of, resolve, space_of
 from emulator.machine.values import UNSIGNED
 from emulator.numbers import comparisons, floats
 from emulator.ops.forms import MOVED, SCOPE, SHARED
-from emulator.ops.memory import ELSEWHERE, items_of
-from emulator.text.program import SINK, WIDTHS
+from emulator.ops.memory import ELSEWHERE
+from emulator.text.program import SINK, WIDTHS, items
 from emulator.text.rows import Row
 
 _PACKED = ("f16x2", "bf16x2")
@@ -80,13 +80,11 @@ def atom(ins, bind):
     operands = list(ins.operands)
     returns = ins.parts[0] == "atom"
     destination = operands.pop(0) if returns else SINK
-    space, lanes = space_of(ins), len(items_of(operands[1]))
-    destinations = (
-        items_of(destination) if lanes > 1 and destination != SINK else (destination,) * 1
-    )
+    space, lanes = space_of(ins), len(items(operands[1]))
+    destinations = items(destination) if lanes > 1 and destination != SINK else (destination,) * 1
     puts = [bind.put(d) for d in destinations]
     get = bind.address(operands[0], space)
-    b_gets = [bind.array(item, dtype) for item in items_of(operands[1])]
+    b_gets = [bind.array(item, dtype) for item in items(operands[1])]
     c_get = bind.array(operands[2], dtype) if "cas" in ins else None
     update, ufunc = _operation(ins, bind, kind)
     sums = {space: _sums_of_f32(space == "global") for space in ("global", "shared")}

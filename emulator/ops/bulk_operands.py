@@ -22,6 +22,10 @@ class Issuers:
     def __len__(self) -> int:
         return len(self.block)
 
+    def __iter__(self):
+        """(number of the row, block, thread) of each."""
+        return zip(range(len(self)), self.block.tolist(), self.thread.tolist(), strict=True)
+
     def of(self, value) -> np.ndarray:
         """(R,) int64 of an integer operand."""
         if type(value) is int:

@@ -28,9 +28,7 @@ def _try_cancel(ins, bind):
         barrier, barrier_owner = in_shared(m, rows, barrier_of, ins, "the mbarrier", 8)
         check_inside(m, rows, offset, _BYTES, ins, "the response")
         failed = m.state("failed cancellations", set)
-        for i, (block, thread) in enumerate(
-            zip(rows.block.tolist(), rows.thread.tolist(), strict=True)
-        ):
+        for i, block, thread in rows:
             if block // m.cluster in failed:
                 text = (
                     "a cluster asks for another one after it has seen that none was left: undefined"

@@ -11,15 +11,10 @@ from emulator.errors import BarrierDivergence
 from emulator.machine.access import deliver, fetch, resolve, space_of
 from emulator.numbers.tensor import transpose_8x8
 from emulator.ops.forms import SHARED
-from emulator.text.program import Vector
 from emulator.text.rows import Row
 
 _ROW = np.dtype(np.complex128)  # 16 bytes moved as one element, bits untouched
 _COUNTS = {"x1": 1, "x2": 2, "x4": 4}
-
-
-def items(operand) -> tuple:
-    return operand.items if isinstance(operand, Vector) else (operand,)
 
 
 def all_lanes(m, mask, ins) -> None:
@@ -82,9 +77,7 @@ def _matrices(ins, bind) -> int:
 def ldmatrix(ins, bind):
     """PTX ISA 9.7.14.5.15: lanes 8i to 8i + 7 give the row addresses of matrix i."""
     count, turned, space = _matrices(ins, bind), "trans" in ins, space_of(ins)
-    destinations = items(ins.operands[0])
-    if len(destinations) != count:
-        raise bind.error(f"{count} destinations expected")
+    destinations = bind.vector(ins.operands[0], count, "destinations")
     put, get = bind.put_lanes(destinations), bind.address(ins.operands[1], space)
 
     def step(m, mask):
@@ -97,9 +90,7 @@ def ldmatrix(ins, bind):
 def stmatrix(ins, bind):
     """PTX ISA 9.7.14.5.16: the reverse of ldmatrix."""
     count, turned, space = _matrices(ins, bind), "trans" in ins, space_of(ins)
-    sources = items(ins.operands[1])
-    if len(sources) != count:
-        raise bind.error(f"{count} sources expected")
+    sources = bind.vector(ins.operands[1], count, "sources")
     get, registers = bind.address(ins.operands[0], space), bind.lanes(sources, np.uint32)
 
     def step(m, mask):

@@ -16,7 +16,7 @@ from emulator.machine.access import (
 )
 from emulator.machine.values import SIGNED, UNSIGNED
 from emulator.ops.forms import CACHED, HELD, PREFETCHED, SCOPE, SPACE
-from emulator.text.program import SINK, WIDTHS, Address, Symbol, Vector
+from emulator.text.program import SINK, WIDTHS, Address, Symbol
 from emulator.text.rows import Row
 
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
@@ -31,15 +31,9 @@ def _elements(ins, bind) -> tuple[str, np.dtype, int]:
     return kind, dtype_of(kind), lanes
 
 
-def items_of(operand) -> tuple:
-    return operand.items if isinstance(operand, Vector) else (operand,)
-
-
 def ld(ins, bind):
     kind, dtype, lanes = _elements(ins, bind)
-    destinations = items_of(ins.operands[0])
-    if len(destinations) != lanes:
-        raise bind.error(f"{lanes} destinations expected")
+    destinations = bind.vector(ins.operands[0], lanes, "destinations")
     space = space_of(ins)
     operand: Address = ins.operands[1]
     puts = [_extending(bind, destination, dtype) for destination in destinations]
@@ -102,9 +96,7 @@ def _load_parameter(puts, at: int, width: int, kind: str):
 
 def st(ins, bind):
     _, dtype, lanes = _elements(ins, bind)
-    operand, sources = ins.operands[0], items_of(ins.operands[1])
-    if len(sources) != lanes:
-        raise bind.error(f"{lanes} sources expected")
+    operand, sources = ins.operands[0], bind.vector(ins.operands[1], lanes, "sources")
     space = space_of(ins)
     if space == "param":
         space, _ = bind.symbol(operand.base)

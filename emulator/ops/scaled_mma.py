@@ -12,7 +12,8 @@ import numpy as np
 from emulator.errors import ExecutionError
 from emulator.numbers import block_scaled, fragments
 from emulator.numbers.tensor import to_matrices, to_registers
-from emulator.ops.matrices import all_lanes, items, together
+from emulator.ops.matrices import all_lanes, together
+from emulator.text.program import items
 
 # kind, its scale_vec -> (k, scales in each row, types of A and B, types of the scales)
 _KINDS = {

@@ -14,27 +14,17 @@ import numpy as np
 from emulator.machine.access import deliver, dtype_of, fetch, resolve, space_of
 from emulator.machine.binder import Binder
 from emulator.machine.membermask import BITS, by_lane, is_everyone
-from emulator.machine.unwritten import Touch, registers
+from emulator.machine.unwritten import Touch, registers, slots_in
 from emulator.machine.values import SIGNED, UNSIGNED, merge, raw
 from emulator.numbers.tensor import to_matrices, to_registers
-from emulator.ops.matrices import items
 from emulator.ops.tensor import is_sparse, mma_product, sparse_product
 from emulator.ops.undefined import Undefined
 from emulator.ops.warp import source_lane
 from emulator.ops.wmma import wmma_product
-from emulator.text.program import WIDTHS, Imm, Not, Pair, Reg, Vector
+from emulator.text.program import WIDTHS, Imm, Not, Pair, Reg, Vector, items
 from emulator.text.rows import row_of
 
 _INTEGERS = {f"{sign}{bits}" for sign in "usb" for bits in (8, 16, 32, 64)}
-
-
-def slots_in(slots: int) -> list[int]:
-    found = []
-    while slots:
-        first = slots & -slots
-        found.append(first.bit_length() - 1)
-        slots ^= first
-    return found
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from emulator.machine.tensor_memory import Load, loading, tensor_memory
 from emulator.machine.values import Affine, Pattern
 from emulator.numbers.tcgen05 import LANES, MOVES, fragment
 from emulator.ops.bulk_operands import Issuers, in_shared
-from emulator.ops.matrices import items, meet, together
-from emulator.text.program import Imm
+from emulator.ops.matrices import meet, together
+from emulator.text.program import Imm, items
 from emulator.text.rows import Row
 
 
@@ -273,9 +273,7 @@ def _commit(ins, bind):
         memory.check_group(ins, pair)
         offset, owner = in_shared(m, rows, get, ins, "the mbarrier", 8)
         ranks = rows.of(ranks_of(m)) if ranks_of else None
-        for i, (block, thread) in enumerate(
-            zip(rows.block.tolist(), rows.thread.tolist(), strict=True)
-        ):
+        for i, block, thread in rows:
             targets = [int(owner[i])]
             if ranks is not None:
                 base, bits = block // m.cluster * m.cluster, int(ranks[i]) & 0xFFFF

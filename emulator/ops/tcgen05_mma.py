@@ -75,9 +75,7 @@ def _mma(ins, bind):
         enabled = np.broadcast_to(np.atleast_2d(enable_of(m)), (m.B, m.T))
         values = [rows.of(get(m)) for get in (d_of, a_of, b_of, idesc_of, *scale_of)]
         masks = [rows.of(get(m)) for get in masks_of]
-        for i, (block, thread) in enumerate(
-            zip(rows.block.tolist(), rows.thread.tolist(), strict=True)
-        ):
+        for i, block, thread in rows:
             where = Where(m, ins, block, thread)
             d_at, a_at, b_at, bits, *scale = (int(value[i]) for value in values)
             shape = where.read(
@@ -347,9 +345,7 @@ def _cp(ins, bind):
         rows, memory = Issuers(m, mask), tensor_memory(m)
         memory.check_group(ins, pair)
         targets, sources = rows.of(to(m)), rows.of(from_(m))
-        for i, (block, thread) in enumerate(
-            zip(rows.block.tolist(), rows.thread.tolist(), strict=True)
-        ):
+        for i, block, thread in rows:
             where = Where(m, ins, block, thread)
             at = int(targets[i]) & 0xFFFFFFFF
             if at >> 16 and (rows_ != 4 or at >> 16 > 31):
@@ -412,9 +408,7 @@ def _shift(ins, bind):
         rows, memory = Issuers(m, mask), tensor_memory(m)
         memory.check_group(ins, pair)
         targets = rows.of(at_of(m))
-        for i, (block, thread) in enumerate(
-            zip(rows.block.tolist(), rows.thread.tolist(), strict=True)
-        ):
+        for i, block, thread in rows:
             where = Where(m, ins, block, thread)
             lane, column = int(targets[i]) >> 16 & 0xFFFF, int(targets[i]) & 0xFFFF
             if lane % 32 or lane >= tcgen05.LANES:

@@ -10,8 +10,8 @@ from emulator.errors import ExecutionError
 from emulator.numbers.sparse import SparseProduct
 from emulator.numbers.tensor import Product
 from emulator.numbers.tensor_sums import ARCHITECTURES
-from emulator.ops.matrices import all_lanes, items, together
-from emulator.text.program import Imm
+from emulator.ops.matrices import all_lanes, together
+from emulator.text.program import Imm, items
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
 TYPES = {

@@ -6,8 +6,8 @@ import numpy as np
 
 from emulator.machine.access import resolve
 from emulator.machine.binder import Binder
-from emulator.machine.unwritten import Touch, origin
-from emulator.ops.spreads import Operands, slots_in, spread_of
+from emulator.machine.unwritten import Touch, origin, slots_in
+from emulator.ops.spreads import Operands, spread_of
 from emulator.ops.undefined import Undefined
 from emulator.sanitizer.lanes import note
 from emulator.sanitizer.report import where

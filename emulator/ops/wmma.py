@@ -17,7 +17,7 @@ from emulator.machine.values import Affine, Pattern, add
 from emulator.numbers import fragments
 from emulator.numbers.tensor import Product
 from emulator.ops.forms import SHARED
-from emulator.ops.matrices import items, load_matrices, meet, together
+from emulator.ops.matrices import load_matrices, meet, together
 from emulator.ops.tensor import (
     OF_TYPES,
     SHAPES,
@@ -171,9 +171,7 @@ def _load(ins, bind):
     which = ins.parts[2]
     fragment, layout = _fragment(ins, bind, which)
     space = space_of(ins)
-    destinations = items(ins.operands[0])
-    if len(destinations) != fragment.registers:
-        raise bind.error(f"{fragment.registers} destinations expected")
+    destinations = bind.vector(ins.operands[0], fragment.registers, "destinations")
     put, get = bind.put_lanes(destinations), bind.address(ins.operands[1], space)
     stride_of = _stride(ins, bind, fragment, layout, 2)
     as_matrices = which in "ab" and fragment.bits == 16
@@ -240,9 +238,7 @@ def _read_runs(m, ins, space: str, first, mask, tile: _Tile) -> np.ndarray:
 def _store(ins, bind):
     fragment, layout = _fragment(ins, bind, "d")
     space = space_of(ins)
-    sources = items(ins.operands[1])
-    if len(sources) != fragment.registers:
-        raise bind.error(f"{fragment.registers} sources expected")
+    sources = bind.vector(ins.operands[1], fragment.registers, "sources")
     word = np.uint64 if fragment.bits == 64 else np.uint32
     get, registers = bind.address(ins.operands[0], space), bind.lanes(sources, word)
     stride_of = _stride(ins, bind, fragment, layout, 2)

@@ -62,8 +62,7 @@ class AsyncShadow(ClusterShadow):
 
     def _by_threads(self, address, mask, width):
         """Threads have written there, by the generic proxy (cp.async too), and no fence has followed."""
-        lanes, base = self.granules.lanes(address, mask, width)
-        index = lanes.index + base
+        lanes, index = self.granules.lanes(address, mask, width)
         self.generic[index] = True
         self.fenced[index] = 0
         self.swizzle[index] = _GENERIC

@@ -79,12 +79,14 @@ class Granules:
         return times
 
     def lanes(self, address, mask, width):
-        """(Lanes, granule to add) of an access."""
-        return self._cached("lanes", address, mask, width, self._lanes_at)
+        """(Lanes, their granules) of an access."""
+        found, base = self._cached("lanes", address, mask, width, self._lanes_at)
+        return found, found.index + base
 
     def readers(self, address, mask, width):
-        """(Readers, granule to add) of a read."""
-        return self._cached("readers", address, mask, width, self._readers_at)
+        """(Readers, their granules) of a read."""
+        found, base = self._cached("readers", address, mask, width, self._readers_at)
+        return found, found.index + base
 
     def _cached(self, name, address, mask, width, compute):
         """`compute`'s result for an address's pattern, remembered there, and the granule to add."""

@@ -78,8 +78,7 @@ class Shadow(Order):
     def read(self, address, mask, width, instruction, strong=False):
         """Lanes read `width` bytes each. strong: atomic, volatile, relaxed or acquire."""
         self._refine(width)
-        readers, base = self.granules.readers(address, mask, width)
-        index = readers.index + base
+        readers, index = self.granules.readers(address, mask, width)
         if not len(index):
             return
         now = self.tick(instruction, self._manner(instruction, strong, "read"))
@@ -112,8 +111,7 @@ class Shadow(Order):
         element of a vector, broadcastable to (blocks, threads).
         """
         self._refine(width)
-        lanes, base = self.granules.lanes(address, mask, width)
-        index = lanes.index + base
+        lanes, index = self.granules.lanes(address, mask, width)
         if not len(index):
             return
         now = self.tick(instruction, self._manner(instruction, strong, "write"))
@@ -133,8 +131,7 @@ class Shadow(Order):
         if self.copying is None:
             self.copying = np.zeros(len(self.write_time), np.int32)
             self.copier = np.zeros(len(self.write_time), np.int16)
-        lanes, base = self.granules.lanes(address, mask, width)
-        index = lanes.index + base
+        lanes, index = self.granules.lanes(address, mask, width)
         now = self.tick(instruction, "copy")
         if len(index):
             self._check_write(index, lanes, now, False)
@@ -147,8 +144,7 @@ class Shadow(Order):
     def land(self, address, mask, width, ticket):
         """The copies of these lanes under this ticket have been waited for, by those lanes."""
         self._refine(width)
-        lanes, base = self.granules.lanes(address, mask, width)
-        index = lanes.index + base
+        lanes, index = self.granules.lanes(address, mask, width)
         if not len(index):
             return
         now = self.tick(self.log[ticket][0], "copy")
@@ -172,8 +168,8 @@ class Shadow(Order):
     def _flags(self, address, mask, width, reads, writes, instruction):
         """Order through the few addresses that a strong access names."""
         weak = "relaxed" in getattr(instruction, "parts", ())
-        lanes, base = self.granules.lanes(address, mask, width)
-        granule = lanes.index + base - lanes.block.astype(np.int64) * self.granules.count
+        lanes, index = self.granules.lanes(address, mask, width)
+        granule = index - lanes.block.astype(np.int64) * self.granules.count
         flags = np.unique(granule)
         if len(flags) <= _FLAGS:
             for flag in flags.tolist():
@@ -254,8 +250,7 @@ class Shadow(Order):
         return bool((written <= known).all())
 
     def _check_read(self, address, mask, width, now, strong):
-        lanes, base = self.granules.lanes(address, mask, width)
-        index = lanes.index + base
+        lanes, index = self.granules.lanes(address, mask, width)
         written = self.write_time[index]
         missing = written == 0
         if self.copying is not None:
@@ -381,8 +376,8 @@ class Shadow(Order):
         """Some other thread that read this granule at this time, if that is still remembered."""
         for when, address, mask, width in self.remembered:
             if when == time:
-                lanes, base = self.granules.lanes(address, mask, width)
-                readers = lanes.thread[lanes.index + base == granule]
+                lanes, index = self.granules.lanes(address, mask, width)
+                readers = lanes.thread[index == granule]
                 readers = readers[readers != thread]
                 if code < SEVERAL:
                     readers = readers[readers >> 5 == code - WARP]

@@ -55,6 +55,11 @@ class Vector:
     items: tuple
 
 
+def items(operand) -> tuple:
+    """The parts of a vector operand; any other one alone."""
+    return operand.items if isinstance(operand, Vector) else (operand,)
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """`(a, b, ...)`: the argument lists of a call."""

@@ -160,10 +160,10 @@ def test_registers_and_matrices_are_inverse():
 
 def test_transpose_moves_elements_between_lanes():
     x = np.arange(64, dtype=np.uint16).reshape(8, 8)
-    registers = to_registers(fragments.matrix_8x8(), x[None])
+    matrix = fragments.mma_c(8, 8, "f16")
+    registers = to_registers(matrix, x[None])
     turned = transpose_8x8(registers)
-    assert (to_matrices(fragments.matrix_8x8(), turned)[0] == x.T).all()
-    assert (to_matrices(fragments.matrix_8x8(transposed=True), registers)[0] == x.T).all()
+    assert (to_matrices(matrix, turned)[0] == x.T).all()
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_ldmatrix_and_stmatrix(pitch, waves):
     trace = launch(
         LDMATRIX, "load", 1, 32, [data, out, np.int32(pitch)], 90, shared_bytes=64 * pitch
     )
-    plain = fragments.matrix_8x8()
+    plain = fragments.mma_c(8, 8, "f16")
     blocks = data[:, :8].reshape(4, 8, 8)
 
     def matrix(row):
