@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from book.cells import tuned as settings_tried
 from measure import results
 from measure.limits import SHORT
 
@@ -133,14 +134,7 @@ def sustained(rung: str, what: str, **types: str) -> float:
 
 def tuned(rung: str, column: str = "tflops", **macros: int):
     """A column (or macro) of the fastest tuned setting that has these macros."""
-    rows = [
-        found
-        for found in _file("tune")["rows"]
-        if found["rung"] == rung and found["tflops"] and macros.items() <= found["macros"].items()
-    ]
-    if not rows:
-        raise LookupError(f"{rung} was not measured with {macros}")
-    best = max(rows, key=lambda found: found["tflops"])
+    best = settings_tried.at(rung, **macros)
     return _pick({**best["macros"], **best}, column, f"the tuned setting of {rung}")
 
 

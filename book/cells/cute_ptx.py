@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-import emulator
 import figures
 from measure import with_cute
 from measure.provenance import recording
@@ -16,19 +13,12 @@ from . import addresses, triton_ptx
 
 def run(A: np.ndarray, B: np.ndarray, arch: int = 80):
     """(C, trace) of CuTe's stored PTX. A (M, K) and B (K, N) float16 in whole tiles, C float32."""
-    made = with_cute.stored_ptx(arch)
-    (M, K), N = A.shape, B.shape[1]
-    C = np.zeros((M, N), np.float32)
-    grid = (N // made.setting["BN"], M // made.setting["BM"])
-    args = [A, B, C, np.int32(M), np.int32(N), np.int32(K)]
-    module = emulator.Module(made.ptx)
-    return C, module.launch(made.entry, grid, made.threads, args, made.shared_bytes)
+    return triton_ptx.launched(with_cute.stored_ptx(arch), A, B)
 
 
 def listing():
     """The text of the kernel, without its signature, as a cell's result."""
-    shown = figures.cuda(triton_ptx.source("tiled", with_cute.SOURCE))
-    return replace(shown, alt=shown.alt.replace("CUDA", "CuTe's Python"))
+    return triton_ptx.listing("tiled", with_cute.SOURCE, "CuTe's Python")
 
 
 def places(trace, first: int, part, swizzle=None, start: int = 0, copies: int = 4):

@@ -12,16 +12,22 @@ import emulator
 import figures
 from book.cells import columns
 from measure import with_triton
+from measure.foreign import Compiled
 from measure.provenance import recording
 
 
 def run(arch: int, A: np.ndarray, B: np.ndarray):
     """(C, trace) of Triton's stored PTX for this architecture. A (M, K) and B (K, N) float16, C float32."""
     made = with_triton.stored_ptx(arch)
+    return launched(made, A, B, made.arguments)
+
+
+def launched(made: Compiled, A: np.ndarray, B: np.ndarray, arguments=lambda *given: given):
+    """(C, trace) of a compiled product; `arguments` gives a launch's arguments, of A, B, C and the three sizes."""
     (M, K), N = A.shape, B.shape[1]
     C = np.zeros((M, N), np.float32)
     grid = (-(-N // made.setting["BN"]), -(-M // made.setting["BM"]))
-    args = made.arguments(A, B, C, np.int32(M), np.int32(N), np.int32(K))
+    args = arguments(A, B, C, np.int32(M), np.int32(N), np.int32(K))
     module = emulator.Module(made.ptx)
     return C, module.launch(made.entry, grid, made.threads, args, made.shared_bytes)
 
@@ -33,10 +39,10 @@ def source(kernel: str, file: Path = with_triton.SOURCE) -> str:
     return "\n".join(text.splitlines()[found.lineno - 2 : found.end_lineno])  # with its decorator
 
 
-def listing(kernel: str):
+def listing(kernel: str, file: Path = with_triton.SOURCE, language: str = "Triton"):
     """One kernel's text, as a cell's result."""
-    shown = figures.cuda(source(kernel))
-    return replace(shown, alt=shown.alt.replace("CUDA", "Triton"))
+    shown = figures.cuda(source(kernel, file))
+    return replace(shown, alt=shown.alt.replace("CUDA", language))
 
 
 def annotated(trace, title: str):
