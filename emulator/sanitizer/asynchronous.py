@@ -12,6 +12,8 @@ after a `fence.proxy.async`, by the writer or by the issuing thread after a barr
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from emulator.sanitizer import words
@@ -426,21 +428,13 @@ class AsyncShadow(ClusterShadow):
         flat, per = index.reshape(-1), index.shape[1]
         return flat, Lanes(flat, np.repeat(block, per), np.repeat(thread, per))
 
-    def _hazard(self, kind, now, time, index, lanes, at, other, did=None):
-        (instruction, _), (earlier, manner) = self.log[now], self.log[time]
-        did = did or manner
-        cluster, thread = int(lanes.block[at]), int(lanes.thread[at])
-        granule = int(index[at])
-        if other is not None and other >= 1 << 16:
-            other = self._a_reader(granule, time, thread, other)
-        if other is not None and other >= self.threads:
-            other = None
-        address = (granule - cluster * self.granules.count) << self.granules.shift
-        block = cluster * self.together + min(thread, self.threads - 1) // self.own_threads
+    def _described(self, kind, seen, granule, time):
+        thread = seen.thread
+        block = seen.block * self.together + min(thread, self.threads - 1) // self.own_threads
+        other = None if seen.other is not None and seen.other >= self.threads else seen.other
         extra = self._early_wait(time, block, thread) if kind == "unfinished-copy" else None
         swizzles = (int(self.swizzle[granule]),) if kind == "wrong-swizzle" else ()
-        address %= self.stride
-        seen = Seen(instruction, earlier, block, thread, address, self.places, other, did)
+        seen = replace(seen, block=block, address=seen.address % self.stride, other=other)
         return words.describe(kind, seen, extra, swizzles)
 
     def _early_wait(self, ticket, block, thread):

@@ -363,13 +363,16 @@ class Shadow(Order):
 
     def _hazard(self, kind, now, time, index, lanes, at, other, did=None):
         (instruction, _), (earlier, manner) = self.log[now], self.log[time]
-        did = did or manner
         block, thread = int(lanes.block[at]), int(lanes.thread[at])
         granule = int(index[at])
         if other is not None and other >= WARP:
             other = self._a_reader(granule, time, thread, other)
         address = (granule - block * self.granules.count) << self.granules.shift
+        did = did or manner
         seen = Seen(instruction, earlier, block, thread, address, self.places, other, did)
+        return self._described(kind, seen, granule, time)
+
+    def _described(self, kind, seen, granule, time):
         return describe(kind, seen)
 
     def _a_reader(self, granule, time, thread, code):

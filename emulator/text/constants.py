@@ -73,35 +73,33 @@ def _compares(function):
     return lambda a, b: int(function(*_usual(a, b)))
 
 
-def _bits(function):
+def _whole(function):
+    """The operation, of integers alone."""
+
     def operation(a, b):
         _integers(a, b)
-        return unsigned(function(unsigned(a), unsigned(b)))
+        return function(a, b)
 
     return operation
+
+
+def _bits(function):
+    return _whole(lambda a, b: unsigned(function(unsigned(a), unsigned(b))))
 
 
 def _shifts(function):
-    def operation(a, b):
-        _integers(a, b)
-        return _alike(function(int(a), int(b) & 63), a)
-
-    return operation
-
-
-def _remainder(a, b):
-    _integers(a, b)
-    if not b:
-        raise ZeroDivisionError("a constant expression divides by zero")
-    return signed(int(unsigned(a)) % int(unsigned(b)))
+    return _whole(lambda a, b: _alike(function(int(a), int(b) & 63), a))
 
 
 def _truths(function):
-    def operation(a, b):
-        _integers(a, b)
-        return int(function(bool(a), bool(b)))
+    return _whole(lambda a, b: int(function(bool(a), bool(b))))
 
-    return operation
+
+@_whole
+def _remainder(a, b):
+    if not b:
+        raise ZeroDivisionError("a constant expression divides by zero")
+    return signed(int(unsigned(a)) % int(unsigned(b)))
 
 
 BINARY = {

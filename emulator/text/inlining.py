@@ -230,18 +230,15 @@ class Inliner:
         if self.graph.is_recursive(callee.name):
             return self.pushed(callee, item, suffix, results, arguments, context)
         names, before, behind = {}, [], []
-        for formal, actual in zip(callee.params, arguments, strict=True):
+        given = [(pair, before) for pair in zip(callee.params, arguments, strict=True)]
+        given += [(pair, behind) for pair in zip(callee.results, results, strict=True)]
+        for (formal, actual), code in given:
             if formal.space != "reg" and isinstance(actual, Symbol):
                 names[formal.name] = actual.name
                 continue
             place = self.own(formal, suffix, names, context)
-            before += _passed(item, formal, place, actual)
-        for formal, actual in zip(callee.results, results, strict=True):
-            if formal.space != "reg" and isinstance(actual, Symbol):
-                names[formal.name] = actual.name
-                continue
-            place = self.own(formal, suffix, names, context)
-            behind += _passed(item, formal, actual, place)
+            to, source = (place, actual) if code is before else (actual, place)
+            code += _passed(item, formal, to, source)
         before, behind = ([_framed(x, context) for x in part] for part in (before, behind))
         return [
             *before,
