@@ -12,6 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from emulator.numbers.warpgroup import Descriptor
+
 LANES, COLUMNS = 128, 512
 ROW_BYTES = 32  # of a dense operand's row, in every kind: k elements of it
 # kind -> (k, formats by their code in the instruction descriptor, types of D by theirs)
@@ -30,8 +32,6 @@ BITS = {"f16": 16, "bf16": 16, "tf32": 32, "u8": 8, "s8": 8, "e4m3": 8, "e5m2": 
         "e2m3": 6, "e3m2": 6, "e2m1": 4}  # fmt: skip
 _STORAGE = {16: np.uint16, 32: np.uint32}
 SWIZZLES = {0: 0, 2: 128, 4: 64, 6: 32}  # by the three upper bits of a matrix descriptor
-_MASKS = {0: 0, 32: 1, 64: 3, 128: 7}
-REPEAT = 1024  # bytes after which every swizzle repeats itself
 
 
 @dataclass(frozen=True)
@@ -148,19 +148,9 @@ def _check_sizes(m: int, n: int, kind: str, pair: bool) -> None:
 # --- Matrices in shared memory ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Descriptor:
-    """A matrix descriptor (PTX ISA 9.7.16.4.1). start, leading, stride: bytes; swizzle: bytes or 0."""
-
-    start: int
-    leading: int
-    stride: int
-    swizzle: int
-
-
 @lru_cache(maxsize=4096)
 def descriptor(bits: int) -> Descriptor:
-    """From the 64 bits that a kernel passes. ValueError names what is wrong or not modelled."""
+    """From the 64 bits that a kernel passes (PTX ISA 9.7.16.4.1). ValueError names what is wrong or not modelled."""
     if bits >> 46 & 7 != 1:
         raise ValueError(f"bits 46 to 48 are {bits >> 46 & 7}; they are 1 for tcgen05")
     if bits >> 49 & 7:
@@ -176,35 +166,8 @@ def descriptor(bits: int) -> Descriptor:
         )
     return Descriptor(
         (bits & 0x3FFF) << 4, (bits >> 16 & 0x3FFF) << 4, (bits >> 32 & 0x3FFF) << 4,
-        SWIZZLES[layout],
+        0, SWIZZLES[layout],
     )  # fmt: skip
-
-
-def chunks(found: Descriptor, rows: int, mn_major: int, k: int, along_k: int = 2) -> np.ndarray:
-    """Byte addresses of an operand's chunks of 16 bytes: (rows, along_k) if K-major.
-
-    mn_major: 0, or how many elements a chunk holds along m or n: then (rows // mn_major, k).
-    """
-    low = found.start % REPEAT
-    place = _pattern(low, found.leading, found.stride, found.swizzle, rows, mn_major, k, along_k)
-    return place + (found.start - low)
-
-
-@lru_cache(maxsize=1024)
-def _pattern(low, leading, stride, swizzle, rows, mn_major, k, along_k):
-    if mn_major:
-        q, at = np.arange(rows // mn_major, dtype=np.int64)[:, None], np.arange(k, dtype=np.int64)
-        if swizzle:
-            wide = swizzle // 16
-            place = q % wide * 16 + q // wide * leading + at % 8 * swizzle + at // 8 * stride
-        else:
-            place = q * stride + at % 8 * 16 + at // 8 * leading
-    else:
-        r = np.arange(rows, dtype=np.int64)[:, None]
-        c = np.arange(along_k, dtype=np.int64)
-        place = r % 8 * (swizzle or 16) + r // 8 * stride + c * (16 if swizzle else leading)
-    place = place + low
-    return place ^ (place >> 3 & (_MASKS[swizzle] << 4))
 
 
 def matrix(data: np.ndarray, type: str, rows: int, mn_major: bool, padded: bool) -> np.ndarray:

@@ -31,7 +31,7 @@ _MASKS = {0: 0, 32: 1, 64: 3, 128: 7}
 
 @dataclass(frozen=True)
 class Descriptor:
-    """A matrix descriptor (PTX ISA 9.7.15.5.1.2.2). start, leading, stride: bytes; swizzle: bytes or 0."""
+    """A matrix descriptor (PTX ISA 9.7.15.5.1.2.2; of tcgen05, too). start, leading, stride: bytes; swizzle: bytes or 0."""
 
     start: int
     leading: int
@@ -52,25 +52,29 @@ def descriptor(bits: int) -> Descriptor:
     )
 
 
-def chunks(found: Descriptor, rows: int, mn_major: bool) -> np.ndarray:
-    """Byte addresses of an operand's chunks: (rows, 2) if K-major, else (rows // 8, 16)."""
+def chunks(found, rows: int, mn_major: int, k: int = 16, along_k: int = 2) -> np.ndarray:
+    """Byte addresses of an operand's chunks of 16 bytes: (rows, along_k) if K-major. found: its descriptor, also one of
+    tcgen05.
+
+    mn_major: 0, or how many elements a chunk holds along m or n: then (rows // mn_major, k).
+    """
     low = found.start % REPEAT
-    return _pattern(low, found.leading, found.stride, found.swizzle, rows, mn_major) + (
-        found.start - low
-    )
+    place = _pattern(low, found.leading, found.stride, found.swizzle, rows, mn_major, k, along_k)
+    return place + (found.start - low)
 
 
 @lru_cache(maxsize=1024)
-def _pattern(low: int, leading: int, stride: int, swizzle: int, rows: int, mn_major: bool):
+def _pattern(low, leading, stride, swizzle, rows, mn_major, k, along_k):
     if mn_major:
-        q, k = np.arange(rows // 8, dtype=np.int64)[:, None], np.arange(16, dtype=np.int64)
+        q, at = np.arange(rows // mn_major, dtype=np.int64)[:, None], np.arange(k, dtype=np.int64)
         if swizzle:
             wide = swizzle // 16
-            place = q % wide * 16 + q // wide * leading + k % 8 * swizzle + k // 8 * stride
+            place = q % wide * 16 + q // wide * leading + at % 8 * swizzle + at // 8 * stride
         else:
-            place = q * stride + k % 8 * 16 + k // 8 * leading
+            place = q * stride + at % 8 * 16 + at // 8 * leading
     else:
-        r, c = np.arange(rows, dtype=np.int64)[:, None], np.arange(2, dtype=np.int64)
+        r = np.arange(rows, dtype=np.int64)[:, None]
+        c = np.arange(along_k, dtype=np.int64)
         place = r % 8 * (swizzle or 16) + r // 8 * stride + c * (16 if swizzle else leading)
     place = place + low
     return place ^ (place >> 3 & (_MASKS[swizzle] << 4))

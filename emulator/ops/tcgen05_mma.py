@@ -10,7 +10,7 @@ import numpy as np
 
 from emulator.errors import ExecutionError, OutOfBounds
 from emulator.machine.tensor_memory import UNWRITTEN, Operation, tensor_memory
-from emulator.numbers import block_scaled, tcgen05
+from emulator.numbers import block_scaled, tcgen05, warpgroup
 from emulator.numbers.tensor_sums import product
 from emulator.ops.bulk_loads import CHUNK
 from emulator.ops.bulk_operands import Issuers
@@ -118,7 +118,7 @@ class Where:
         known = tables.get(key)
         if known is None:
             found = self.read(f"the descriptor of {name}", tcgen05.descriptor, bits)
-            place = tcgen05.chunks(found, rows, mn_major, k, along_k)
+            place = warpgroup.chunks(found, rows, mn_major, k, along_k)
             if place.max() + 16 > m.shared.size:
                 self.fail(
                     f"the descriptor of {name} reaches byte {int(place.max()) + 15} (start {found.start}, leading "

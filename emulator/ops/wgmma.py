@@ -286,7 +286,7 @@ def _located(m, descriptor, rows: int, mn_major: bool, ins, warps, name: str):
     if descriptor.base_offset:
         text = f"the descriptor of {name} has a base offset, which this machine does not model"
         m.fail(ExecutionError, text, ins, block, 32 * group)
-    place = warpgroup.chunks(descriptor, rows, mn_major)
+    place = warpgroup.chunks(descriptor, rows, 8 * mn_major)
     if place.max() + 16 > m.shared.size:
         text = (
             f"the descriptor of {name} reaches byte {int(place.max()) + 15} (start {descriptor.start}, "
