@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from .arguments import architectures, macro, size
+from .arguments import architectures, macro, run, size
 from .build import build, check_arch
 from .errors import BuildError
 from .occupancy import LIMITS
@@ -161,15 +161,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(words: list[str] | None = None) -> int:
-    options = arguments().parse_args(words)
-    try:
-        return options.run(options)
-    except KeyboardInterrupt:
-        print(f"kernels {options.command}: stopped", file=sys.stderr)
-        return 130
-    except (BuildError, RuntimeError, ValueError, OSError, ImportError, MemoryError) as error:
-        print(f"kernels {options.command}: {error}", file=sys.stderr)
-        return 1
+    return run(arguments(), words)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 import argparse
 import re
+import sys
+
+from .errors import BuildError
 
 
 def size(text: str) -> tuple[int, int, int]:
@@ -34,3 +37,17 @@ def macro(text: str) -> tuple[str, int]:
     if not name or not re.fullmatch(r"-?\d+", value):
         raise argparse.ArgumentTypeError(f"{text}: NAME=NUMBER")
     return name, int(value)
+
+
+def run(parser: argparse.ArgumentParser, words: list[str] | None) -> int:
+    """Run one command; the exit status says whether all is right."""
+    options = parser.parse_args(words)
+    said = f"{parser.prog.removeprefix('python -m ')} {options.command}"
+    try:
+        return options.run(options)
+    except KeyboardInterrupt:
+        print(f"{said}: stopped", file=sys.stderr)
+        return 130
+    except (BuildError, RuntimeError, ValueError, OSError, ImportError, MemoryError) as error:
+        print(f"{said}: {error}", file=sys.stderr)
+        return 1

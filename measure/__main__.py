@@ -8,8 +8,8 @@ import math
 import sys
 from pathlib import Path
 
-from kernels.arguments import macro, one, size
-from kernels.errors import BuildError, UnsupportedGPU
+from kernels.arguments import macro, one, run, size
+from kernels.errors import UnsupportedGPU
 from kernels.gpus import gpu
 from kernels.rungs import RUNGS, find
 from kernels.table import table
@@ -431,16 +431,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run one command; the exit status says whether all is right."""
-    options = arguments().parse_args(words)
-    try:
-        return options.run(options)
-    except KeyboardInterrupt:
-        print(f"measure {options.command}: stopped", file=sys.stderr)
-        return 130
-    except (BuildError, RuntimeError, ValueError, OSError, ImportError, MemoryError) as error:
-        print(f"measure {options.command}: {error}", file=sys.stderr)
-        return 1
+    return run(arguments(), words)
 
 
 if __name__ == "__main__":
