@@ -9,14 +9,13 @@ from pathlib import Path
 
 from kernels.errors import UnsupportedGPU
 from kernels.gpus import gpu, live
-from kernels.rung import Rung, Types
+from kernels.rung import Rung
 from kernels.rungs import RUNGS, find
-from kernels.settings import types_of
 from kernels.table import table
 
 from .progress import aside, progress
 from .results import recorded
-from .row import extents, release, time_rung
+from .row import choices, extents, release, time_rung
 from .timing import SAMPLES
 
 SIZES = (4096,)
@@ -25,14 +24,6 @@ COPIES = {
     "ms_with_padding": "with zero-padding to whole tiles",
     "ms_with_transpose": "with the transposed copy that it reads",
 }
-CUBLAS_TYPES = (
-    Types("float32"),
-    Types("tf32"),
-    Types("float16"),
-    Types("float16", output="float16"),
-    Types("bfloat16"),
-    Types("bfloat16", output="bfloat16"),
-)
 
 
 def bench(
@@ -178,21 +169,14 @@ def _live_rows(
         (find(name), extents(size), setting)
         for size in sizes
         for name in names
-        for setting in (
-            CUBLAS_TYPES if name == "cublas" else [macros for macros, _ in types_of(name)]
-        )
+        for setting in choices(name)
     ]
     rows, library = [], {}
     for done, (rung, size, setting) in enumerate(work):
         progress(done, len(work), f"{rung.name} {size[0]}")
         try:
-            is_library = isinstance(setting, Types)
-            how = {"types": setting} if is_library else {"macros": setting, "defaults": defaults}
-            rows.append(
-                time_rung(
-                    rung, *size, samples=samples, library=library, patience_s=patience_s, **how
-                )
-            )
+            how = {"library": library, "defaults": defaults, "patience_s": patience_s}
+            rows.append(time_rung(rung, *size, setting, samples, **how))
         except (UnsupportedGPU, TimeoutError) as error:
             skipped(rung, size, str(error))
         release()

@@ -23,11 +23,10 @@ from kernels.rung import Rung, Types
 from kernels.rungs import RUNGS, find
 from kernels.settings import FILE, configuration, representative, types_of
 
-from .bench import CUBLAS_TYPES
 from .candidates import Candidate, compiled
 from .progress import aside, progress
 from .provenance import FOLDER, describe, rows_in, store
-from .row import extents, release, time_rung
+from .row import choices, extents, release, time_rung
 from .timing import METHOD, SAMPLES
 from .tune import search, spaces, tasks
 
@@ -61,7 +60,7 @@ def record(
         for size in sizes
         for rung in map(find, rungs or RUNGS)
         if rung.runs_on(here.arch)
-        for choice in (CUBLAS_TYPES if rung.name == "cublas" else [m for m, _ in types_of(rung)])
+        for choice in choices(rung)
     ]
     library: dict = {}
     start = time.monotonic()
@@ -76,12 +75,9 @@ def record(
         if not again and (is_there := _held(rows, rung, size, choice)):
             progress(number, len(work), f"{is_there['rung']} is there")
             continue
-        macros, types = (None, choice) if isinstance(choice, Types) else (choice, None)
         try:
             long_run = sustained_s if size == (SUSTAINED_AT,) * 3 else 0.0
-            row = time_rung(
-                rung, *size, macros, SAMPLES, types, SLOW_LIMIT_S * 5, long_run, library
-            )
+            row = time_rung(rung, *size, choice, SAMPLES, SLOW_LIMIT_S * 5, long_run, library)
         except (UnsupportedGPU, TimeoutError, ValueError) as error:
             aside(f"{rung.name} {size}: skipped, {error}")
             continue

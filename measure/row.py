@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from kernels.gemm import Plan, plan
 from kernels.gpus import needed
 from kernels.rung import Rung, Types
 from kernels.rungs import find
+from kernels.settings import types_of
 
 from . import clock
 from .library import Library, timed
@@ -31,6 +32,12 @@ from .timing import (
     rung_launches,
 )
 
+CUBLAS_TYPES = tuple(
+    Types(inputs, output=output)
+    for inputs in ("float32", "tf32", "float16", "bfloat16")
+    for output in ("float32", "float16", "bfloat16")
+    if output in ("float32", inputs)
+)
 FEWEST_SAMPLES = 5  # of which a median is still taken, on a GPU that is slow
 COPY_SAMPLES = 7  # of the times with padding or a transposed copy
 
@@ -40,6 +47,12 @@ Size = tuple[int, int, int]
 def extents(size: int | Size) -> Size:
     """(M, N, K) of a size, which is the edge of square matrices or all three."""
     return (size, size, size) if isinstance(size, int) else tuple(size)
+
+
+def choices(rung: str | Rung) -> Sequence[Types | Mapping[str, int]]:
+    """What is timed of a rung, each with a row of its own: its macros for formats; of cuBLAS, types."""
+    rung = find(rung)
+    return CUBLAS_TYPES if rung.name == "cublas" else [macros for macros, _ in types_of(rung)]
 
 
 def release() -> None:
@@ -54,9 +67,8 @@ def time_rung(
     M: int,
     N: int,
     K: int,
-    macros: Mapping[str, int] | None = None,
+    choice: Types | Mapping[str, int] | None = None,
     samples: int = SAMPLES,
-    types: Types | None = None,
     limit_s: float = 20.0,
     sustained_s: float = 0.0,
     library: MutableMapping | None = None,
@@ -64,9 +76,10 @@ def time_rung(
     patience_s: float = math.inf,
 ) -> dict:
     """This rung against cuBLAS at one size, on this machine's GPU, at the configuration that
-    `kernels.settings` names (`macros` and `defaults` as there).
+    `kernels.settings` names, with the macros `choice` (and `defaults`) as there; of the rung `cublas`,
+    whose formats are the caller's choice, with these types.
 
-    `types` is for the rung `cublas` alone, whose formats are the caller's choice. With `sustained_s`
+    With `sustained_s`
     the kernel also runs for so many seconds without a pause. `library` keeps cuBLAS's times between
     calls of one run. UnsupportedGPU when the GPU is absent or cannot run the rung. A slow GPU takes
     fewer samples, as many as `limit_s` seconds hold; TimeoutError when that is fewer than 5. Whoever waits for
@@ -78,8 +91,8 @@ def time_rung(
     if rung.machine == "cpu":
         return _time_cpu(*size)
     if rung.name == "cublas":
-        return _time_cublas(rung, size, types or Types(), samples, sustained_s, patience_s)
-    how = plan(rung, M, N, K, macros, defaults=defaults)
+        return _time_cublas(rung, size, choice or Types(), samples, sustained_s, patience_s)
+    how = plan(rung, M, N, K, choice, defaults=defaults)
     sets = matrices(how.types, how.shapes())
     launches = rung_launches(how, sets)
     seconds = _seconds(launches[0])

@@ -18,8 +18,8 @@ class Gpu:
     def __init__(self, monkeypatch, tmp_path):
         self.now, self.timed = 0.0, []
         here = SimpleNamespace(name="some GPU", slug="some-gpu", arch=80, sms=108)
-        for place in (module, settings):
-            monkeypatch.setattr(place, "gpu", lambda: here)
+        monkeypatch.setattr(module, "needed", lambda what: here)
+        monkeypatch.setattr(settings, "gpu", lambda: here)
         monkeypatch.setattr(module, "describe", lambda: {"gpu": here.name})
         monkeypatch.setattr(module, "clocks", dict)
         monkeypatch.setattr(module, "release", lambda: None)
@@ -28,17 +28,13 @@ class Gpu:
         monkeypatch.setattr(settings, "FILE", tmp_path / "settings.json")
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    def row(self, rung, M, N, K, macros, samples, types, limit_s, sustained_s, library):
+    def row(self, rung, M, N, K, choice, samples, limit_s, sustained_s, library):
         self.now += 1
         if (rung.name, M) == ("naive", 8192):
             raise TimeoutError("too slow")
         self.timed.append((rung.name, M, sustained_s))
-        formats = types or rung.types(macros)
-        config = (
-            dict(settings.configuration(rung, (M, N, K), macros=macros).macros)
-            if types is None
-            else {}
-        )
+        formats = rung.types(choice)
+        config = dict(settings.configuration(rung, (M, N, K), macros=choice).macros)
         return {
             "rung": rung.name, "m": M, "n": N, "k": K, "inputs": formats.inputs, "output": formats.output,
             "ms_median": 1.0, "config": config, "clock_ghz": 1.9,

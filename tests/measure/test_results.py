@@ -146,8 +146,7 @@ def test_a_product_with_one_wrong_element_gets_no_row(monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.parametrize("inputs", ["float32", "tf32", "float16"])
 def test_cublas_is_right_and_timed(inputs):
-    types = kernels.Types(inputs)
-    row = time_rung("cublas", 300, 200, 100, types=types, samples=20)
+    row = time_rung("cublas", 300, 200, 100, kernels.Types(inputs), samples=20)
     assert row["ms_min"] <= row["ms_median"] <= row["ms_max"]
     assert row["relative_error"] < {"float32": 1e-5, "tf32": 1e-2, "float16": 1e-5}[inputs]
 
