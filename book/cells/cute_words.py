@@ -51,12 +51,9 @@ def make_tiled_copy(threads: Layout, values: Layout) -> TiledCopy:
     return TiledCopy(layout, tile)
 
 
-def by_warp(
-    place, value: int = 0, width: int = 16, kind: str = "load", warp: int = 0, bytes: int = 2
-):
-    """The access of one warp when its threads go to `place(thread, value)`, in elements of `bytes`."""
-    addresses = tuple(bytes * place(32 * warp + lane, value) for lane in range(32))
-    return figures.Access(addresses, width=width, kind=kind)
+def by_warp(place, kind: str = "load"):
+    """The access of the first warp, 16 bytes a thread, at `place(thread, 0)`, in elements of 2 bytes."""
+    return figures.Access(tuple(2 * place(lane, 0) for lane in range(32)), width=16, kind=kind)
 
 
 @dataclass(frozen=True)
