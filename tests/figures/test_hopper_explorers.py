@@ -89,7 +89,7 @@ def test_a_descriptor_walks_as_on_the_emulator():
         assert (read.start, read.leading, read.stride, read.swizzle) == (
             case["start"], case["leading"], case["stride"], case["swizzle"],
         )  # fmt: skip
-        chunks = warpgroup.chunks(read, 128 if n_major else 32, n_major)
+        chunks = warpgroup.chunks(read, 128 if n_major else 32, 8 * n_major)
         assert [piece.byte for piece in pieces] == chunks.reshape(-1).tolist()
 
 
