@@ -219,9 +219,7 @@ def record() -> Path:
             "ideas": [idea.name for idea in IDEAS if idea in ideas],
             "macros": macros(ideas),
             "registers": built[name].report.registers,
-            "ms_median": round(timing.median, 5),
-            "ms_min": round(min(timing.samples), 5),
-            "ms_max": round(max(timing.samples), 5),
+            **timing.row(5),
             "tflops": round(timing.tflops(SIZE, SIZE, SIZE), 4),
         }
         rows.append(row)

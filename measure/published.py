@@ -260,9 +260,7 @@ def _timed(cases: list[Case]) -> list[dict]:
                     "macros": dict(case.macros),
                     "registers": report.registers,
                     "spills": built[case.name].spills,
-                    "ms_median": round(timing.median, 5),
-                    "ms_min": round(min(timing.samples), 5),
-                    "ms_max": round(max(timing.samples), 5),
+                    **timing.row(5),
                     "tflops": round(timing.tflops(SIZE, SIZE, SIZE), 4),
                     **_checked(case, built[case.name]),
                 }

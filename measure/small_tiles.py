@@ -60,15 +60,12 @@ def record() -> Path:
         )
         del sets
         for name, swizzled in KINDS.items():
-            samples = timed[name].samples
             row = {
                 "kernel": name,
                 "tiles": tiles,
                 "size": SIZE,
                 "blocks": (SIZE // TILE // tiles) ** 2,
-                "ms_median": round(timed[name].median, 5),
-                "ms_min": round(min(samples), 5),
-                "ms_max": round(max(samples), 5),
+                **timed[name].row(5),
             }
             counts = _ncu(swizzled, tiles, SMALL, COUNTED)
             row["at_512"] = {label: int(value) for label, value in counts.items()}
@@ -97,9 +94,7 @@ def time_order() -> list[dict]:
             "kernel": name,
             "batch": batch,
             "loads in a row": loads_in_a_row(KINDS[name], POST, 90, batch),
-            "ms_median": round(timing.median, 5),
-            "ms_min": round(min(timing.samples), 5),
-            "ms_max": round(max(timing.samples), 5),
+            **timing.row(5),
         }
         for (name, batch), timing in measure(competitors).items()
     ]

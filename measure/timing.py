@@ -66,6 +66,11 @@ class Timing:
     def median(self) -> float:
         return statistics.median(self.samples)
 
+    def row(self, digits: int) -> dict[str, float]:
+        """The columns of a stored row."""
+        ms = {"median": self.median, "min": min(self.samples), "max": max(self.samples)}
+        return {f"ms_{name}": round(value, digits) for name, value in ms.items()}
+
     def tflops(self, M: int, N: int, K: int) -> float:
         """TFLOP/s at the median: 2 M N K operations."""
         return 2e-9 * M * N * K / self.median

@@ -27,15 +27,10 @@ from kernels.settings import types_of
 
 from .progress import aside, progress
 from .provenance import FOLDER, describe, store
-from .row import release
+from .row import CUBLAS_TYPES, release
 from .timing import METHOD, Launch, Timing, cublas_launches, matrices, measure, rung_launches
 
-HALVES = (
-    Types("float16"),
-    Types("float16", output="float16"),
-    Types("bfloat16"),
-    Types("bfloat16", output="bfloat16"),
-)
+HALVES = tuple(types for types in CUBLAS_TYPES if types.inputs in ("float16", "bfloat16"))
 SQUARES = tuple((n, n, n) for n in (1024, 2048, 4096, 8192))
 OTHERS = (
     (16, 8192, 8192),
