@@ -4,6 +4,7 @@ import difflib
 import itertools
 import re
 import textwrap
+from collections.abc import Iterable
 
 from .build import local_headers
 from .rung import Rung
@@ -40,6 +41,18 @@ def source(rung: str | Rung, part: str | None = None) -> str:
 def unmarked(text: str) -> str:
     """A source without the comments that mark its parts."""
     return "".join(line for line in text.splitlines(True) if not MARK.match(line))
+
+
+def changed(text: str, name: str, changes: Iterable[tuple[str, str]]) -> str:
+    """This text, of the kernel of this name, with every `(old, new)` change made, one after the other.
+
+    ValueError when it does not contain what a change would replace.
+    """
+    for old, new in changes:
+        if old not in text:
+            raise ValueError(f"{name} does not contain {old!r}")
+        text = text.replace(old, new)
+    return text
 
 
 def listing(text: str) -> str:

@@ -16,7 +16,7 @@ from kernels.gemm import Plan, plan
 from kernels.gpus import needed
 from kernels.rung import Types
 from kernels.settings import configuration
-from kernels.source import source
+from kernels.source import changed, source
 
 from . import clock
 from .provenance import store
@@ -266,14 +266,8 @@ def _timed(rung: str, first: Plan, plans: Mapping[str, Plan], m: int, n: int, k:
 def rewritten(
     rung: str, name: str, changes: tuple[tuple[str, str], ...], as_it_is: Plan, size
 ) -> Plan:
-    """The plan of a rung whose source has these texts replaced, at the macros of `as_it_is`. ValueError names a text
-    that the source lacks.
-    """
-    text, macros = source(rung), as_it_is.macros
-    for old, new in changes:
-        if old not in text:
-            raise ValueError(f"{rung} does not contain {old!r}")
-        text = text.replace(old, new)
+    """The plan of a rung whose source has these changes, at the macros of `as_it_is`."""
+    text, macros = changed(source(rung), rung, changes), as_it_is.macros
     built = build(text, macros, arch=as_it_is.build.arch, name=f"{rung}, {name}")
     return plan(rung, *extents(size), macros, as_it_is.build.arch, built=built)
 

@@ -16,7 +16,7 @@ from book.cells import variants
 from kernels.accuracy import Accuracy
 from kernels.gemm import arch_on_emulator, gemm, plan
 from kernels.rung import Rung
-from kernels.source import unmarked
+from kernels.source import changed, unmarked
 from measure import published
 from measure.timing import cublas_launches, matrices, rung_launches
 
@@ -140,7 +140,7 @@ class OfOthers:
 
     def listing(self, changes: Changes = ()) -> str:
         """The source whose lines a trace names. ValueError where it lacks what a change would replace."""
-        return variants.changed(self.text, self.name, changes) if changes else self._file()
+        return changed(self.text, self.name, changes) if changes else self._file()
 
     def run(self, macros: Mapping[str, int], shape: Sequence[int], changes: Changes = ()) -> Run:
         """One run on the emulator; raises what compiling or running raises."""

@@ -2,28 +2,17 @@
 
 import contextlib
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import kernels
 from kernels.gemm import gemm
+from kernels.source import changed
 from kernels.source import source as without_marks
 
 
 def source(rung: str, *changes: tuple[str, str]) -> str:
-    """The rung's CUDA source with every `(old, new)` change made, one after the other.
-
-    ValueError when a source does not contain what a change would replace.
-    """
+    """The rung's CUDA source with every change made: see `kernels.source.changed`."""
     return changed(without_marks(rung), rung, changes)
-
-
-def changed(text: str, name: str, changes: Iterable[tuple[str, str]]) -> str:
-    """This text, of the kernel of this name, with every change made. ValueError as for `source`."""
-    for old, new in changes:
-        if old not in text:
-            raise ValueError(f"{name} does not contain {old!r}")
-        text = text.replace(old, new)
-    return text
 
 
 def without(text: str, statement: str, which: int) -> tuple[str, str]:
