@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -12,28 +13,25 @@ from figures.drawing import WIDTH, Canvas, Drawing, plural, text_width
 
 __all__ = ["sector_copies"]
 
-CHUNK, LINE_CHUNKS, LANES = 16, 8, 32
+CHUNK, LINE_CHUNKS = 16, 8
+ROWS, CHUNKS = 8, 4  # that 32 lanes copy
 PITCH = 1 << 13  # bytes from a row of the matrix to the next, whole lines apart
 CELL, HEAD = 19.5, 42.0
 
 
 def sector_copies(
-    ways: Mapping[str, Callable[[int, int], int]],
-    chunks: int = 4,
-    title: str | None = None,
+    ways: Mapping[str, Callable[[int, int], int]], title: str | None = None
 ) -> Drawing:
     """One `cp.async.cg` of 32 lanes, 16 bytes each: rows of a matrix on the left, where their chunks go beside it.
 
-    ways: {name: place(row, chunk)}, the place in chunks of 16 bytes from the start of the tile. chunks: of a row of the tile,
-    so that a warp copies 32 / chunks rows. A colour is a row, the number is the chunk; a sector whose two chunks need two
-    packets has a dark edge. `facts` holds {name: {"sectors", "wavefronts", "torn"}}. ValueError where two chunks share a place.
+    ways: {name: place(row, chunk)}, the place in chunks of 16 bytes from the start of the tile, whose rows have four. A colour
+    is a row, the number is the chunk; a sector whose two chunks need two packets has a dark edge. `facts` holds
+    {name: {"sectors", "wavefronts", "torn"}}. ValueError where two chunks share a place.
     """
-    if chunks not in (2, 4, 8):
-        raise ValueError(f"rows of 2, 4 or 8 chunks can be drawn, not {chunks}")
-    grid = [(lane // chunks, lane % chunks) for lane in range(LANES)]
+    grid = list(itertools.product(range(ROWS), range(CHUNKS)))
     places = {name: {at: int(place(*at)) for at in grid} for name, place in ways.items()}
     for name, found in places.items():
-        if len(set(found.values())) != LANES or min(found.values()) < 0:
+        if len(set(found.values())) != len(grid) or min(found.values()) < 0:
             raise ValueError(f"{name}: two chunks share a place, or one lies before the tile")
     facts = {name: _cost(grid, found) for name, found in places.items()}
     said = ", ".join(
@@ -42,15 +40,15 @@ def sector_copies(
     )
     return Drawing(
         title=title or f"One cp.async: {said}",
-        alt=f"A warp copies {LANES // chunks} rows of {chunks} chunks. Read from L2, and written to shared memory: {said}. "
+        alt=f"A warp copies {ROWS} rows of {CHUNKS} chunks. Read from L2, and written to shared memory: {said}. "
         + " ".join(
             f"{name}: {plural(fact['torn'], 'torn sector')}." for name, fact in facts.items()
         ),
         caption="A colour is a row of the matrix, a number is a chunk of 16 bytes, thick lines are borders of 32-byte sectors. "
         "A dark edge marks chunks whose sector was torn: its two halves travel in two packets.",
         facts=facts,
-        figure=_drawn(grid, places, facts, chunks, WIDTH),
-        narrow=_drawn(grid, places, facts, chunks, 330.0),
+        figure=_drawn(grid, places, facts, WIDTH),
+        narrow=_drawn(grid, places, facts, 330.0),
         min_width=560,
     )
 
@@ -70,7 +68,7 @@ def _torn(grid, places) -> set[tuple[int, int]]:
 def _cost(grid, places) -> dict[str, int]:
     sources = np.array([[row * PITCH + CHUNK * chunk for row, chunk in grid]])
     targets = np.array([[CHUNK * places[at] for at in grid]])
-    waves, sectors = copy_packets(targets, np.ones((1, LANES), bool), sources)
+    waves, sectors = copy_packets(targets, np.ones((1, len(grid)), bool), sources)
     return {
         "sectors": int(sectors[0]),
         "wavefronts": int(waves[0]),
@@ -78,11 +76,10 @@ def _cost(grid, places) -> dict[str, int]:
     }
 
 
-def _drawn(grid, places, facts, chunks: int, width: float):
+def _drawn(grid, places, facts, width: float):
     """The panels beside each other, or below each other where the width does not hold them."""
-    rows = LANES // chunks
     panels = [
-        ("in the matrix", chunks, {at: at[0] * chunks + at[1] for at in grid}, None, set()),
+        ("in the matrix", CHUNKS, {at: number for number, at in enumerate(grid)}, None, set()),
         *(
             (name, LINE_CHUNKS, found, facts[name], _torn(grid, found))
             for name, found in places.items()
@@ -90,10 +87,7 @@ def _drawn(grid, places, facts, chunks: int, width: float):
     ]
     lines = [1 + max(found.values()) // wide for _, wide, found, _, _ in panels]
     gap = 22.0
-    wides = [
-        max(wide * CELL, text_width(_words(fact, rows, chunks), 10))
-        for _, wide, _, fact, _ in panels
-    ]
+    wides = [max(wide * CELL, text_width(_words(fact), 10)) for _, wide, _, fact, _ in panels]
     beside = sum(wides) + gap * (len(wides) - 1) <= width
     tall = max(lines) * CELL if beside else None
     height = (
@@ -103,7 +97,7 @@ def _drawn(grid, places, facts, chunks: int, width: float):
     x, y = 0.0, 0.0
     for (name, wide, found, fact, torn), n, room in zip(panels, lines, wides, strict=True):
         canvas.text(x, y + 9, name, size=12, bold=True)
-        canvas.label(x, y + 26, _words(fact, rows, chunks), size=10)
+        canvas.label(x, y + 26, _words(fact), size=10)
         _panel(canvas, x, y + HEAD, wide, n, found, torn)
         if beside:
             x += room + gap
@@ -112,10 +106,10 @@ def _drawn(grid, places, facts, chunks: int, width: float):
     return canvas
 
 
-def _words(fact, rows: int, chunks: int) -> str:
+def _words(fact) -> str:
     """What stands below a panel's name."""
     if fact is None:
-        return f"{rows} rows of {chunks} chunks"
+        return f"{ROWS} rows of {CHUNKS} chunks"
     return f"{plural(fact['sectors'], 'sector')}, {plural(fact['wavefronts'], 'wavefront')}"
 
 

@@ -144,10 +144,10 @@ def tile(row: Mapping) -> str:
     return f"{row['macros']['BM']}x{row['macros']['BN']}"
 
 
-def last_round(size: int, bm: int, bn: int, sms: int = H100_SMS) -> float:
+def last_round(size: int, bm: int, bn: int) -> float:
     """How much of the machine an average round of tiles uses: 1 when all blocks always have one."""
     tiles = ceil(size / bm) * ceil(size / bn)
-    return tiles / (ceil(tiles / sms) * sms)
+    return tiles / (ceil(tiles / H100_SMS) * H100_SMS)
 
 
 def chosen(rung: str) -> list[Mapping]:

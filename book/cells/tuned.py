@@ -11,16 +11,10 @@ def best_by(rung: str, macro: str) -> dict[int, dict]:
     A row holds "macros", "threads", "registers", "shared_bytes", "tflops" ... FileNotFoundError
     where nothing was recorded, KeyError when this rung was not tuned over this macro.
     """
-    found: dict[int, dict] = {}
-    for row in load("tune")["rows"]:
-        if row["rung"] != rung or not row["tflops"] or macro not in row["macros"]:
-            continue
-        value = row["macros"][macro]
-        if value not in found or row["tflops"] > found[value]["tflops"]:
-            found[value] = row
-    if not found:
+    values = {row["macros"][macro] for row in _timed(rung) if macro in row["macros"]}
+    if not values:
         raise KeyError(f"{rung} was not tuned over {macro}")
-    return dict(sorted(found.items()))
+    return {value: at(rung, **{macro: value}) for value in sorted(values)}
 
 
 def at(rung: str, **macros: int) -> dict:
@@ -28,14 +22,14 @@ def at(rung: str, **macros: int) -> dict:
 
     FileNotFoundError where nothing was recorded, KeyError where no such setting was measured.
     """
-    rows = [
-        row
-        for row in load("tune")["rows"]
-        if row["rung"] == rung and row["tflops"] and macros.items() <= row["macros"].items()
-    ]
+    rows = [row for row in _timed(rung) if macros.items() <= row["macros"].items()]
     if not rows:
         raise KeyError(f"{rung} was not measured with {macros}")
     return max(rows, key=lambda row: row["tflops"])
+
+
+def _timed(rung: str) -> list[dict]:
+    return [row for row in load("tune")["rows"] if row["rung"] == rung and row["tflops"]]
 
 
 def show(rung: str, macro: str) -> None:

@@ -30,8 +30,3 @@ def test_padding_and_addition_tear_the_sectors_of_every_second_row_or_pair():
 def test_places_that_cannot_be_are_refused(rule):
     with pytest.raises(ValueError, match="share a place"):
         figures.sector_copies({"wrong": rule})
-
-
-def test_rows_of_three_chunks_are_refused():
-    with pytest.raises(ValueError, match="2, 4 or 8"):
-        figures.sector_copies({"x": lambda row, chunk: row}, chunks=3)
