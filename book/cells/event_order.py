@@ -42,7 +42,7 @@ def async_copy(A, B, tiles: int = 6) -> list[dict]:
     """Events of warp 0 for `figures.timeline`."""
     changes = [
         _say("        copy_tile<BM>(As[0], A, M);", START, "k0 / BK", before=True),
-        _say("so have everybody's", LANDED, "k0 / BK"),
+        _say("        __syncthreads();     // so have everybody's", LANDED, "k0 / BK"),
         _say("        __syncthreads();\n    }", DONE, "k0 / BK", before=True),
     ]
     return _bars("async_copy", changes, A, B, {}, tiles)
