@@ -73,19 +73,19 @@ class Counted:
 
 @dataclass(frozen=True)
 class Goal(Counted):
-    """At most so many of it, at the case of this label."""
+    """At most so many of it, at the case of this label, or at the one that `Exercise.read` names for all."""
 
     limit: int
-    case: str
+    case: str = ""
 
 
 @dataclass(frozen=True)
 class Need(Counted):
-    """At least so many of it, at the case of this label: the technique is used. `task` states it."""
+    """At least so many of it, at such a case: the technique is used. `task` states it."""
 
     least: int
-    case: str
     task: str
+    case: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,7 @@ class Exercise:
     `decode(case, output)` what a wrong output holds, where no suspect gives it; `watch(case, trace)` what a wrong launch
     accessed that it should not. `variable` is what an answer that is no kernel is called in its cell. `faster_than`: a rung
     to beat, and the size of a cubed product, on a GPU. `arch`: what a kernel is compiled for, where not for sm_80; a GPU of
-    another generation does not run it. `twin(run)` counts the answer to the question of the page (`twins.Run`), by
-    launching the kernel, or `no_kernel` says in a word by what else.
+    another generation does not run it. `twin(run)` counts the answer to the question of the page (`twins.Run`).
     """
 
     name: str
@@ -125,11 +124,13 @@ class Exercise:
     variable: str = ""
     arch: str | None = None
     twin: Callable | None = None
-    no_kernel: str = ""
 
     @classmethod
-    def read(cls, file: str, **fields) -> Exercise:
-        """The exercise of this file's folder: its name is the folder's, its words stand in `task.md` beside it."""
+    def read(cls, file: str, at: str = "", **fields) -> Exercise:
+        """The exercise of this file's folder: its name is the folder's, its words stand in `task.md` beside it.
+
+        at: the label of the case where goals and needs are counted that name none.
+        """
         folder = Path(file).parent
         head, *sections = re.split(
             r"(?m)^## (.+)\n", (folder / "task.md").read_text(encoding="utf-8")
@@ -146,6 +147,8 @@ class Exercise:
         hints = said["Hint"], said["Second hint"]
         if launches := fields.pop("cases", None):
             fields["cases"] = lambda rng: last_drawn(launches(rng))
+        for kind in fields.keys() & {"goals", "needs"}:
+            fields[kind] = tuple(replace(one, case=one.case or at) for one in fields[kind])
         return cls(
             folder.name, title, int(minutes), task, hints, said["Explanation"], folder=folder, **code, **fields
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The static twin of each exercise: a question with a number for its answer, that a page without a kernel can judge.
 
 The questions stand in `book/answers/exercises.toml`; `counted(name)` finds each answer anew, by the `twin` of the
-exercise, which launches the exercise's own kernel or says in a word (`no_kernel`) by what else it counts.
+exercise, which launches the exercise's own kernel where it has one to count.
 """
 
 import math

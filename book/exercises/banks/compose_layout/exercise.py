@@ -104,5 +104,4 @@ EXERCISE = Exercise.read(
     judge=composed_layout,
     variable="(shape, stride)",
     twin=lambda run: _offset(((4, 8), 4), ((96, 1), 24), (6, 2)),
-    no_kernel="Python",
 )

@@ -53,5 +53,4 @@ EXERCISE = Exercise.read(
     judge=swizzle_parameters,
     variable="(B, M, S)",
     twin=lambda run: int(_moved(np.int64(200), 2, 3, 3)),
-    no_kernel="Python",
 )

@@ -18,15 +18,11 @@ def no_spare_room(built, trace):
 EXERCISE = Exercise.read(
     __file__,
     cases=chunks(32),
+    at="one 32 x 32 tile",
     needs=(
-        Need(
-            "bytes read from shared memory",
-            2_048,
-            "one 32 x 32 tile",
-            "the tile is read back from shared memory",
-        ),
+        Need("bytes read from shared memory", 2_048, "the tile is read back from shared memory"),
     ),
-    goals=(Goal("shared_wavefronts", 32, "one 32 x 32 tile"),),
+    goals=(Goal("shared_wavefronts", 32),),
     inspect=no_spare_room,
     outside="A chunk must stay in its row: place() must return 0 to 3 for every row, so only two bits of the row may "
     "be mixed in. `chunk ^ row` grows with the row.",

@@ -8,8 +8,8 @@ EXERCISE = Exercise.read(
     cases=tile_products(
         ((128, 64, 64), (100, 72, 136)), (128, 64), 128, lambda rows, columns: (columns, rows)
     ),
-    needs=(Need("products started by tcgen05.mma", 4, "M=128, N=64, K=64", "tcgen05 multiplies"),),
+    at="M=128, N=64, K=64",
+    needs=(Need("products started by tcgen05.mma", 4, "tcgen05 multiplies"),),
     arch=ARCH,
     twin=lambda run: run().trace.rows("tcgen05.alloc")[0].warps,
-    no_kernel="arithmetic",
 )

@@ -54,5 +54,4 @@ EXERCISE = Exercise.read(
     judge=described,
     variable="idesc",
     twin=lambda run: run.python()(128, 128, False, True) >> 17 & 63,
-    no_kernel="Python",
 )

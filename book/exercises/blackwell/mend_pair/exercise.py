@@ -21,11 +21,11 @@ EXERCISE = Exercise.read(
         128,
         lambda rows, columns: (2 * columns, rows),
     ),
-    needs=(Need("products started by tcgen05.mma", 4, "M=256, N=128, K=64", "tcgen05 multiplies"),),
+    at="M=256, N=128, K=64",
+    needs=(Need("products started by tcgen05.mma", 4, "tcgen05 multiplies"),),
     suspects={
         "Both blocks bring the same half of B: the second one's is 64 columns further": same_half
     },
     arch=ARCH,
     twin=lambda run: 2 * (128 + 64) * 64 * 2 // 1024,
-    no_kernel="arithmetic",
 )

@@ -50,5 +50,4 @@ EXERCISE = Exercise.read(
     twin=lambda run: int(
         np.flatnonzero(run.python()(np.eye(128, 4, -70, dtype=np.uint8)).reshape(-1))[0]
     ),
-    no_kernel="Python",
 )

@@ -25,14 +25,12 @@ EXERCISE = Exercise.read(
         129,
         lambda rows, columns: (rows,),
     ),
-    needs=(
-        Need("products started by tcgen05.mma", 20, "M=128, N=320, K=64", "tcgen05 multiplies"),
-    ),
+    at="M=128, N=320, K=64",
+    needs=(Need("products started by tcgen05.mma", 20, "tcgen05 multiplies"),),
     suspects={
         "A tile holds the sums of a later tile, which has the same set: the multiplier has to wait for stored "
         "before it begins": last_of_its_set,
     },
     arch=ARCH,
     twin=lambda run: 6 // 2 % 2 ^ 1,
-    no_kernel="arithmetic",
 )

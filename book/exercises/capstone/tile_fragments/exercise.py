@@ -86,8 +86,9 @@ def twin(run) -> int:
 EXERCISE = Exercise.read(
     __file__,
     cases=tiles((2, 32, 4), fragments, np.int32),
-    needs=(Need("ldmatrix instructions", 2, "K=32", "ldmatrix loads the registers"),),
-    goals=(Goal("shared_wavefronts", 16, "K=32"),),
+    at="K=32",
+    needs=(Need("ldmatrix instructions", 2, "ldmatrix loads the registers"),),
+    goals=(Goal("shared_wavefronts", 16),),
     suspects=FRAGMENT_SUSPECTS,
     decode=pointed_at,
     twin=twin,

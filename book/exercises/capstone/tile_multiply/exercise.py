@@ -58,8 +58,9 @@ def products_of_blocks(case, out) -> str | None:
 EXERCISE = Exercise.read(
     __file__,
     cases=transposed_products(((16, 16, 32), (16, 16, 96)), True),
-    needs=(Need("matrix multiplications of a warp", 4, "K=32", "four mma.m16n8k16 multiply"),),
-    goals=(Goal("shared_wavefronts", 32, "K=32"),),
+    at="K=32",
+    needs=(Need("matrix multiplications of a warp", 4, "four mma.m16n8k16 multiply"),),
+    goals=(Goal("shared_wavefronts", 32),),
     suspects=B_SUSPECTS,
     decode=products_of_blocks,
     twin=lambda run: run.count("matrix multiplications of a warp"),

@@ -27,8 +27,9 @@ def twin(run) -> int:
 EXERCISE = Exercise.read(
     __file__,
     cases=tiles((4, 16, 8), by_chunks),
-    needs=(Need("bytes copied by cp.async", 1_024, "K=32", "the tile arrives by cp.async"),),
-    goals=(Goal("shared_wavefronts", 20, "K=32"),),
+    at="K=32",
+    needs=(Need("bytes copied by cp.async", 1_024, "the tile arrives by cp.async"),),
+    goals=(Goal("shared_wavefronts", 20),),
     outside="place() must return 0 to 3 for every row, or chunks leave their row.",
     twin=twin,
 )

@@ -20,14 +20,10 @@ def reverse(rng):
 EXERCISE = Exercise.read(
     __file__,
     cases=reverse,
+    at="3 blocks of 512",
     needs=(
-        Need("bytes copied by cp.async", 6_144, "3 blocks of 512", "each tile arrives by cp.async"),
-        Need(
-            "bytes read from shared memory",
-            6_144,
-            "3 blocks of 512",
-            "the output is read from the buffers",
-        ),
+        Need("bytes copied by cp.async", 6_144, "each tile arrives by cp.async"),
+        Need("bytes read from shared memory", 6_144, "the output is read from the buffers"),
     ),
     inspect=fetches_ahead(1),
     twin=lambda run: run.per_warp("barriers") // 4,

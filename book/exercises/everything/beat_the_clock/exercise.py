@@ -12,10 +12,8 @@ EXERCISE = Exercise.read(
         drawn=((1, 2), (1, 3), (1, 4)),
         step=64,
     ),
-    goals=(
-        Goal("shared_wavefronts", 4_000, "M=64, N=64, K=64"),
-        Goal("bytes read from global memory", 65_536, "M=64, N=64, K=64"),
-    ),
+    at="M=64, N=64, K=64",
+    goals=(Goal("shared_wavefronts", 4_000), Goal("bytes read from global memory", 65_536)),
     faster_than=("coarsened_1d", 2048),
     twin=lambda run: run.count("bytes read from shared memory") // (256 * 64),
 )

@@ -79,5 +79,4 @@ EXERCISE = Exercise.read(
     judge=shared_registers,
     variable="share",
     twin=lambda run: run.python()(168, 2, 40)[1],
-    no_kernel="Python",
 )

@@ -102,5 +102,4 @@ EXERCISE = Exercise.read(
     judge=encoded_map,
     variable="describe",
     twin=lambda run: run.python()(np.zeros((64, 64), np.float32), 64, 128).box[1],
-    no_kernel="Python",
 )

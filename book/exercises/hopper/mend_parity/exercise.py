@@ -42,12 +42,12 @@ def _turned_tiles(case) -> np.ndarray:
 EXERCISE = Exercise.read(
     __file__,
     cases=sums_of_rows,
-    needs=(Need("bytes copied by TMA", 131_072, "M=128, K=256", "the tiles arrive by TMA"),),
-    goals=(Goal("shared_wavefronts", 2_100, "M=128, K=256"),),
+    at="M=128, K=256",
+    needs=(Need("bytes copied by TMA", 131_072, "the tiles arrive by TMA"),),
+    goals=(Goal("shared_wavefronts", 2_100),),
     suspects={
         "The two coordinates of tma_load are the other way round: x, the column, comes first": _turned_tiles
     },
     arch=ARCH,
     twin=lambda run: 7 // 2 % 2 ^ 1,
-    no_kernel="arithmetic",
 )

@@ -141,23 +141,18 @@ EXERCISE = Exercise.read(
         256,
         with_k=True,
     ),
+    at="M=64, N=64, K=192",
     needs=(
-        Need(
-            "wgmma (four warps issue each, so each counts four)",
-            48,
-            "M=64, N=64, K=192",
-            "wgmma multiplies",
-        ),
-        Need("bytes copied by TMA", 49_152, "M=64, N=64, K=192", "the tiles arrive by TMA"),
+        Need("wgmma (four warps issue each, so each counts four)", 48, "wgmma multiplies"),
+        Need("bytes copied by TMA", 49_152, "the tiles arrive by TMA"),
     ),
     goals=(
-        Goal("wgmma (four warps issue each, so each counts four)", 48, "M=64, N=64, K=192"),
-        Goal("bytes copied by TMA", 49_152, "M=64, N=64, K=192"),
+        Goal("wgmma (four warps issue each, so each counts four)", 48),
+        Goal("bytes copied by TMA", 49_152),
     ),
     suspects=STEP_SUSPECTS,
     inspect=steps_by_groups,
     decode=sums_astray,
     arch=ARCH,
     twin=lambda run: len(range(0, ceil_div(300, STEP), 2)),
-    no_kernel="arithmetic",
 )

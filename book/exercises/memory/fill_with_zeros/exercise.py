@@ -32,15 +32,15 @@ def twin(run) -> int:
 EXERCISE = Exercise.read(
     __file__,
     cases=row_sums_of_tiles,
+    at="M=32, K=48",
     needs=(
         Need(
             "bytes read from shared memory",
             6_144,
-            "M=32, K=48",
             "the rows are summed from the tile in shared memory",
         ),
     ),
-    goals=(Goal("global_sectors", 256, "M=32, K=48"),),
+    goals=(Goal("global_sectors", 256),),
     suspects=ROW_SUSPECTS,
     twin=twin,
 )

@@ -18,10 +18,8 @@ def four_rows_in_one(case):
 EXERCISE = Exercise.read(
     __file__,
     cases=products(((64, 64, 64), (32, 64, 96), (33, 65, 17), (8, 40, 70)), (32, 32), (32, 8)),
-    goals=(
-        Goal("shared_wavefronts", 7_000, "M=64, N=64, K=64"),
-        Goal("bytes read from global memory", 66_000, "M=64, N=64, K=64"),
-    ),
+    at="M=64, N=64, K=64",
+    goals=(Goal("shared_wavefronts", 7_000), Goal("bytes read from global memory", 66_000)),
     suspects={
         "All four rows are added up in one sum: sum[i] is the output of row ty + 8 * i": four_rows_in_one,
         "Only the first of each thread's four outputs is summed: sum[1] to sum[3] stay 0": lambda case: (

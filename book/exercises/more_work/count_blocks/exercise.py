@@ -58,5 +58,4 @@ EXERCISE = Exercise.read(
     judge=resident_blocks,
     variable="blocks",
     twin=twin,
-    no_kernel="occupancy",
 )

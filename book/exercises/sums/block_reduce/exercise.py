@@ -63,18 +63,15 @@ def _turns(trace) -> list[dict[int, set[int]]]:
 EXERCISE = Exercise.read(
     __file__,
     cases=pieces(256, 256),
+    at="n=512",
     needs=(
         Need(
             "bytes read from shared memory",
             1_000,
-            "n=512",
             "the values of other threads are read from shared memory",
         ),
     ),
-    goals=(
-        Goal("shared_wavefronts", 100, "n=512"),
-        Goal("atomic operations of a warp", 0, "n=512"),
-    ),
+    goals=(Goal("shared_wavefronts", 100), Goal("atomic operations of a warp", 0)),
     suspects=piece_suspects(256),
     watch=turns,
     twin=lambda run: run.per_warp("barriers") - 1,

@@ -43,8 +43,9 @@ def shuffles_are_used(built, trace) -> list[str]:
 EXERCISE = Exercise.read(
     __file__,
     cases=pieces(32, 128),
-    needs=(Need("warp shuffles", 16, "n=512", "values go from lane to lane by shuffles"),),
-    goals=(Goal("shared_wavefronts", 0, "n=512"), Goal("warp shuffles", 80, "n=512")),
+    at="n=512",
+    needs=(Need("warp shuffles", 16, "values go from lane to lane by shuffles"),),
+    goals=(Goal("shared_wavefronts", 0), Goal("warp shuffles", 80)),
     suspects=SUSPECTS,
     inspect=shuffles_are_used,
     twin=lambda run: 2 ** (run.per_warp("warp shuffles") - 2),

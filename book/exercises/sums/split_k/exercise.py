@@ -62,17 +62,13 @@ SLICE_SUSPECTS = {
 EXERCISE = Exercise.read(
     __file__,
     cases=slices_of_k,
+    at="M=32, N=48, K=64",
     needs=(
-        Need(
-            "atomic operations of a warp",
-            4,
-            "M=32, N=48, K=64",
-            "sums of several blocks meet by atomic additions",
-        ),
+        Need("atomic operations of a warp", 4, "sums of several blocks meet by atomic additions"),
     ),
     goals=(
-        Goal("atomic operations of a warp", 192, "M=32, N=48, K=64"),
-        Goal("bytes read from global memory", 786_432, "M=32, N=48, K=64"),
+        Goal("atomic operations of a warp", 192),
+        Goal("bytes read from global memory", 786_432),
     ),
     suspects=SLICE_SUSPECTS,
     twin=lambda run: run.count("atomic operations of a warp"),

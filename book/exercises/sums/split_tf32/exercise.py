@@ -72,14 +72,8 @@ TF32_SUSPECTS = {
 EXERCISE = Exercise.read(
     __file__,
     cases=tf32_products,
-    needs=(
-        Need(
-            "matrix multiplications of a warp",
-            72,
-            "M=16, N=24, K=64",
-            "tensor cores multiply both parts",
-        ),
-    ),
+    at="M=16, N=24, K=64",
+    needs=(Need("matrix multiplications of a warp", 72, "tensor cores multiply both parts"),),
     suspects=TF32_SUSPECTS,
     twin=lambda run: (
         run.count("matrix multiplications of a warp")

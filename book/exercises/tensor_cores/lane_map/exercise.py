@@ -96,5 +96,4 @@ EXERCISE = Exercise.read(
     judge=lane_map,
     variable="element",
     twin=lambda run: a_element(13, 2)[0],
-    no_kernel="Python",
 )

@@ -54,11 +54,8 @@ EXERCISE = Exercise.read(
     cases=products(
         ((16, 8, 16),), (16, 8), (32,), drawn=None, dtype=np.float16, sizes_passed=False
     ),
-    needs=(
-        Need(
-            "matrix multiplications of a warp", 1, "M=16, N=8, K=16", "one mma.m16n8k16 multiplies"
-        ),
-    ),
+    at="M=16, N=8, K=16",
+    needs=(Need("matrix multiplications of a warp", 1, "one mma.m16n8k16 multiplies"),),
     watch=fragments_by_hand,
     outside="Row r, column c is A[16 * r + c] in A, with columns 0 to 15, and B[8 * r + c] in B, with columns 0 to 7. Both "
     "have rows 0 to 15.",

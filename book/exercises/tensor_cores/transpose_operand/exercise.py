@@ -71,16 +71,10 @@ EXERCISE = Exercise.read(
     cases=products(
         ((16, 16, 16),), (16, 16), (32,), drawn=None, dtype=np.float16, sizes_passed=False
     ),
+    at="M=16, N=16, K=16",
     needs=(
-        Need(
-            "matrix multiplications of a warp", 2, "M=16, N=16, K=16", "two mma.m16n8k16 multiply"
-        ),
-        Need(
-            "ldmatrix instructions",
-            2,
-            "M=16, N=16, K=16",
-            "ldmatrix loads A and B from shared memory",
-        ),
+        Need("matrix multiplications of a warp", 2, "two mma.m16n8k16 multiply"),
+        Need("ldmatrix instructions", 2, "ldmatrix loads A and B from shared memory"),
     ),
     inspect=warp_meets,
     watch=rows_of_ldmatrix,

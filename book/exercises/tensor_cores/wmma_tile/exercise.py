@@ -24,13 +24,9 @@ EXERCISE = Exercise.read(
         step=16,
         dtype=np.float16,
     ),
+    at="M=32, N=48, K=64",
     needs=(
-        Need(
-            "matrix multiplications of a warp",
-            24,
-            "M=32, N=48, K=64",
-            "the tensor cores multiply (wmma::mma_sync)",
-        ),
+        Need("matrix multiplications of a warp", 24, "the tensor cores multiply (wmma::mma_sync)"),
     ),
     suspects={
         "A is loaded with a stride of 16, the tile's, where its rows are K apart": tile_stride,
