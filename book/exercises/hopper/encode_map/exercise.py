@@ -8,10 +8,6 @@ from book.exercises.exercise import Exercise
 from emulator import TensorMap
 
 
-def _kind(dtype) -> str:
-    return np.dtype(dtype).name
-
-
 def encoded_map(describe) -> list[str]:
     asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
         (np.float16, (100, 320), 320, 64, 128),
@@ -22,7 +18,7 @@ def encoded_map(describe) -> list[str]:
     for dtype, shape, columns, rows, row_bytes in asked:
         size = np.dtype(dtype).itemsize
         matrix = np.zeros(shape, dtype)[:, :columns]
-        what = f"{rows} rows of {row_bytes} bytes of a {_kind(dtype)} matrix of {matrix.shape[0]} x {matrix.shape[1]}"
+        what = f"{rows} rows of {row_bytes} bytes of a {matrix.dtype.name} matrix of {matrix.shape[0]} x {matrix.shape[1]}"
         try:
             found = describe(matrix, rows, row_bytes)
         except ValueError as error:
@@ -57,11 +53,9 @@ def _refused(error: ValueError, matrix, rows: int, row_bytes: int) -> list[str]:
     if asked.array.shape != matrix.shape:
         return ["The rows of the map have to be the rows of the matrix: do not transpose it."]
     if asked.box == (rows, columns):
-        if asked.swizzle in (0, 32, 64, 128):
-            return [
-                f"The box is right. The swizzle spans another number of bytes than its rows have, {row_bytes}."
-            ]
-        return ["The swizzle is a number of bytes, those of a row of the box."]
+        return [
+            f"The box is right. The swizzle is the number of bytes in a row of it, {row_bytes}."
+        ]
     if asked.box == matrix.shape:
         return [
             f"A box is a tile, not the whole matrix: {rows} rows of {columns} elements of {size} bytes."
@@ -90,11 +84,10 @@ def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
         )
     if found.address != matrix.__array_interface__["data"][0] or found.strides != matrix.strides:
         return "the map describes a copy of the matrix. It has to point at the matrix itself, whose rows may lie further apart"
-    if set(found.element_strides) != {1} or found.interleave or found.fill != "zero":
-        return "box and swizzle are right. Leave element_strides, interleave and fill as they are by default"
-    if found.itemsize != size or found.format == "tf32":
-        return f"the format is {found.format}, and the matrix holds {_kind(matrix.dtype)}"
-    return ""
+    plain = set(found.element_strides) == {1} and not found.interleave and found.fill == "zero"
+    if plain and found.itemsize == size and found.format != "tf32":
+        return ""
+    return "box and swizzle are right. Leave format, element_strides, interleave and fill as they are by default"
 
 
 EXERCISE = Exercise.read(

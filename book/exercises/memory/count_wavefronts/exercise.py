@@ -9,42 +9,14 @@ from book.exercises.answers import whole
 from book.exercises.exercise import Exercise
 from kernels.launch import launch
 
-# What a lane reads, and the words of its line in kernel.cu.
+# What a lane reads: the words of its line in kernel.cu, and which word of shared memory it is; the float4 reads four.
 ACCESSES = {
-    "s[lane]": "v[lane];",
-    "s[2 * lane]": "v[2 * lane];",
-    "s[lane / 2]": "v[lane / 2];",
-    "s[32 * lane]": "v[32 * lane];",
-    "s[33 * lane]": "v[33 * lane];",
-    "float4 s[lane]": "float4*>(s)[lane];",
-}
-
-WORDS = {  # which word each lane reads; the float4 reads four
-    "s[lane]": lambda lane: lane,
-    "s[2 * lane]": lambda lane: 2 * lane,
-    "s[lane / 2]": lambda lane: lane // 2,
-    "s[32 * lane]": lambda lane: 32 * lane,
-    "s[33 * lane]": lambda lane: 33 * lane,
-}
-
-SLIPS = {
-    ("s[2 * lane]", 1): "lanes 0 and 16 read words 0 and 32, and both lie in bank 0",
-    (
-        "s[lane / 2]",
-        2,
-    ): "lanes that read the same word are served together: a broadcast is no conflict",
-    (
-        "s[lane / 2]",
-        16,
-    ): "count what the busiest bank serves, not how many different words there are",
-    ("s[32 * lane]", 1): "32 * lane mod 32 is 0 for every lane: which bank is that?",
-    ("s[33 * lane]", 32): "33 * lane mod 32 is lane: 32 different banks",
-    ("s[33 * lane]", 2): "33 * lane mod 32 is lane: 32 different banks",
-    (
-        "float4 s[lane]",
-        1,
-    ): "a wavefront carries 128 bytes at most, and 32 lanes ask for 512",
-    ("float4 s[lane]", 32): "eight lanes of 16 bytes fill one wavefront of 128 bytes",
+    "s[lane]": ("v[lane];", lambda lane: lane),
+    "s[2 * lane]": ("v[2 * lane];", lambda lane: 2 * lane),
+    "s[lane / 2]": ("v[lane / 2];", lambda lane: lane // 2),
+    "s[32 * lane]": ("v[32 * lane];", lambda lane: 32 * lane),
+    "s[33 * lane]": ("v[33 * lane];", lambda lane: 33 * lane),
+    "float4 s[lane]": ("float4*>(s)[lane];", None),
 }
 
 
@@ -55,7 +27,7 @@ def measured_wavefronts() -> dict[str, int]:
     built = kernels.build(path.read_text(encoding="utf-8"), name="count_wavefronts.cu", arch=80)
     trace = launch(built, None, (1,), (32,), [np.zeros(32, np.float32)], machine="emulator")
     counts = {}
-    for access, words in ACCESSES.items():
+    for access, (words, _) in ACCESSES.items():
         number = next(i for i, text in enumerate(lines, 1) if text.endswith(words))
         rows = [r for r in trace.instructions if r.source and r.source[1] == number]
         counts[access] = int(sum(r.shared_wavefronts for r in rows))
@@ -64,16 +36,15 @@ def measured_wavefronts() -> dict[str, int]:
 
 def _wavefront_slip(access: str, given: int) -> str:
     """What to look at, for a count that is wrong: the words of the first lanes, and their banks."""
-    if (access, given) in SLIPS:
-        return SLIPS[access, given]
     if given < 1:
         return "a read takes one wavefront even where there is no conflict"
-    if access not in WORDS:
+    word = ACCESSES[access][1]
+    if word is None:
         return (
             "lane 0 reads words 0 to 3 and lane 1 words 4 to 7, so eight lanes fill the 32 banks once: "
             "how many such groups of lanes are there?"
         )
-    words = [WORDS[access](lane) for lane in (0, 1, 2, 16)]
+    words = [word(lane) for lane in (0, 1, 2, 16)]
     banks = [word % 32 for word in words]
     return (
         f"lanes 0, 1, 2 and 16 read words {_listed(words)}, in banks {_listed(banks)}: "
