@@ -101,25 +101,6 @@ def in_ample_memory(built: kernels.Build, entry: str, case: Case, blocks=None):
         return None
 
 
-_AXES = "blockIdx.x and blockIdx.y are the wrong way round: x counts tiles along the columns (N), y along the rows (M)."
-_ADDED = (
-    "What C held before gets into the result (by `+=`, by atomicAdd, or by reading C where beta is 0: 0 * NaN is NaN). "
-    "Here C must be overwritten."
-)
-
-
-def what_if(built: kernels.Build, entry: str, case: Case) -> list[str]:
-    """What is wrong with this launch of a product, if it is right once one thing is different."""
-    others, grid = {}, case.grid
-    if case.product is not None and len(grid) == 2 and grid[0] != grid[1]:
-        others[_AXES] = replace(case, grid=grid[::-1])
-    if case.product is not None and not case.product.beta:
-        args = list(case.args)
-        args[case.output] = np.zeros_like(args[case.output])
-        others[_ADDED] = replace(case, args=tuple(args))
-    return [words for words, other in others.items() if attempt(built, entry, other).right]
-
-
 def one_block_after_another(built: kernels.Build, entry: str, case: Case) -> bool:
     if np.prod(case.grid) > 64:
         return True

@@ -11,10 +11,9 @@ from emulator import errors
 
 from .attempt import attempt, compile_cell
 from .exercise import Exercise
-from .explain import own_line, quote
+from .explain import quote
 
 HEADER = "ends.cuh"
-_IN_REGISTERS = " The compiler may keep such an array in registers, where an access beyond its end is lost without a word."
 WHOLE = "wgmma_k16"  # a template that takes whole arrays, which these are not
 _ENDS = f"""\
 #line 1 "{HEADER}"
@@ -46,18 +45,15 @@ _DECLARATION = re.compile(
 _DECLARATOR = re.compile(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)(=?.*)", re.DOTALL)
 
 
-def with_ends(source: str, file: str, shared: bool = False) -> tuple[str, dict[str, str]]:
-    """The same kernel with arrays that have ends, lines where they were, and these arrays with their sizes, as text.
-
-    shared: those in shared memory, not those in registers.
-    """
+def with_ends(source: str, file: str) -> tuple[str, dict[str, str]]:
+    """The same kernel with arrays that have ends, lines where they were, and these arrays with their sizes, as text."""
     found: dict[str, str] = {}
     plain = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), source)
 
     def change(match: re.Match) -> str:
         if plain[: match.start("type")].count("{") == plain[: match.start("type")].count("}"):
             return match[0]  # outside of every function
-        if match["prefix"].startswith("__shared__") != shared:
+        if match["prefix"].startswith("__shared__"):
             return match[0]
         made = []
         for part in _split(match["rest"]):
@@ -90,17 +86,13 @@ def _split(text: str) -> list[str]:
     return parts
 
 
-def beyond_its_end(
-    exercise: Exercise, source: str, cases, stopped: Exception | None = None
-) -> tuple[str, ...]:
+def beyond_its_end(exercise: Exercise, source: str, cases) -> tuple[str, ...]:
     """Headline and lines where a local array is used beyond its end in one of these launches; nothing otherwise.
 
-    stopped: the error of a launch that went beyond the end of shared memory; the arrays there are then looked at, not
-    those in registers. A right answer may walk through the rows of such an array as if they were one.
+    Not of those in shared memory: a right answer may walk through their rows as if they were one.
     """
-    shared = stopped is not None
     name = exercise.name
-    text, arrays = with_ends(source, f"{name}.cu", shared)
+    text, arrays = with_ends(source, f"{name}.cu")
     if not arrays or WHOLE in source:
         return ()
     try:
@@ -110,13 +102,8 @@ def beyond_its_end(
     for case in cases:
         error = attempt(built, name, case).error
         line = _line_of(error, f"{name}.cu") if isinstance(error, errors.Trap) else None
-        if isinstance(error, errors.Trap) and shared:
-            # Where the compiler has made one trap of several, the access that stopped the launch is the nearest.
-            line = line or own_line(
-                getattr(stopped, "frames", {}).get(stopped.ptx_line, ()), f"{name}.cu"
-            )
         if line is not None:
-            return _said(line, source, arrays, shared)
+            return _said(line, source, arrays)
     return ()
 
 
@@ -127,7 +114,7 @@ def _line_of(error, file: str) -> int | None:
     return next((n for name, n in frames if name.endswith(file)), None)
 
 
-def _said(line: int, source: str, arrays: dict[str, str], shared: bool) -> tuple[str, ...]:
+def _said(line: int, source: str, arrays: dict[str, str]) -> tuple[str, ...]:
     lines = source.splitlines()
     words = set(re.findall(r"\w+", " ".join(lines[line - 1 : line + 2])))
     sizes = [f"{name} has {size} elements" for name, size in arrays.items() if name in words]
@@ -135,5 +122,5 @@ def _said(line: int, source: str, arrays: dict[str, str], shared: bool) -> tuple
         "beyond the end of an array",
         quote(line, source, ".cu"),
         f"This uses an index that the array does not have{': ' if sizes else ''}{', '.join(sizes)}. An array of n elements ends "
-        "at n - 1." + ("" if shared else _IN_REGISTERS),
+        "at n - 1. The compiler may keep such an array in registers, where an access beyond its end is lost without a word.",
     )

@@ -9,7 +9,7 @@ import kernels
 
 from .attempt import Attempt, compile_cell, in_ample_memory
 from .exercise import Exercise
-from .touched import astray, with_narrow_accesses
+from .touched import astray
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,21 @@ class Kernel:
 
     @property
     def file(self) -> str:
-        return f"{self.name}.cu"
+        return self.built.name
+
+    @property
+    def entry(self) -> str:
+        return find_entry(self.built, self.name)
 
     def solution(self) -> kernels.Build:
         """What the exercise's own solution compiles to, for the same GPU."""
         return compile_cell(self.name, self.exercise.solution, self.exercise.arch)
+
+
+def find_entry(built: kernels.Build, name: str) -> str | None:
+    """The entry point of this name, plain or as C++ mangles the lab's: two const half*, float*, three int."""
+    mangled = f"_Z{len(name)}{name}PK6__halfS1_Pfiii"
+    return next((entry for entry in (mangled, name) if entry in built.entries), None)
 
 
 def sizes_differ(case) -> bool:
@@ -55,8 +65,10 @@ def gone_astray(kernel: Kernel, case) -> list[str]:
     if kernel.exercise.arch is not None or case.drawn:
         return []
     mine, right = (
-        lambda block, built=built: in_ample_memory(built, kernel.name, case, [block])
-        for built in map(with_narrow_accesses, (kernel.built, kernel.solution()))
+        lambda block, built=built: in_ample_memory(
+            built, find_entry(built, kernel.name), case, [block]
+        )
+        for built in (kernel.built, kernel.solution())
     )
-    said = astray(case, mine, right, kernel.source, kernel.name)
+    said = astray(case, mine, right, kernel.source, kernel.name, kernel.file)
     return [said] if said else []

@@ -27,10 +27,9 @@ ANSWER_SECONDS = 5  # of the processor, for an answer in Python
 # What the gaps of a skeleton bring with them.
 EXPECTED_WARNINGS = "was declared but never referenced", "was set but never used"
 
-# The kernels that this session has written, those whose last version did not compile, and those that nothing here can compile.
+# The kernels that this session has written, and why the last version of others is none of them.
 _SOURCES: dict[str, str] = {}
-_FAILED: set[str] = set()
-_UNCOMPILED: dict[str, NoCompiler] = {}
+_REFUSED: dict[str, kernels.BuildError | NoCompiler] = {}
 
 
 def kernel(line: str, cell: str) -> None:
@@ -42,21 +41,17 @@ def kernel(line: str, cell: str) -> None:
     # The cell's first line is the magic itself: with an empty line for it, lines count as the cell shows them.
     text = device_code("\n" + cell)
     _SOURCES.pop(name, None)
-    _UNCOMPILED.pop(name, None)
-    _FAILED.add(name)
     try:
         if absent := missing("\n" + cell, f"{name}.cu"):
             raise kernels.BuildError(f"{name} does not compile", absent)
         built = compile_cell(name, text, next((e.arch for e in EXERCISES if e.name == name), None))
-    except kernels.BuildError as error:
+    except (kernels.BuildError, NoCompiler) as error:
+        _REFUSED[name] = error
+        if isinstance(error, NoCompiler):
+            raise
         print(f"{WRONG} {name} does not compile")
         print("\n".join(explained(d, text) for d in error.diagnostics))
         return
-    except NoCompiler as error:
-        _FAILED.discard(name)
-        _UNCOMPILED[name] = error
-        raise
-    _FAILED.discard(name)
     _SOURCES[name] = text
     print(f"{RIGHT} {name} compiles")
     for warning in built.warnings:
@@ -122,15 +117,13 @@ def _in_notebook() -> bool:
 
 def _has_compiled(name: str) -> bool:
     """Whether there is a kernel of this name to check; if not, says what to do. NoCompiler where nothing could compile it."""
-    if name in _UNCOMPILED:
-        raise _UNCOMPILED[name]
-    if name in _FAILED:
-        print(
-            f"{WRONG} {name}: its %%kernel cell does not compile; mend it, run it, and check again"
-        )
-    elif name not in _SOURCES:
-        print(f"{WRONG} {name}: run its %%kernel cell first")
-    return name in _SOURCES
+    if name in _SOURCES:
+        return True
+    if isinstance(_REFUSED.get(name), NoCompiler):
+        raise _REFUSED[name]
+    mend = "its %%kernel cell does not compile; mend it, run it, and check again"
+    print(f"{WRONG} {name}: {mend if name in _REFUSED else 'run its %%kernel cell first'}")
+    return False
 
 
 def _check_lab() -> None:

@@ -53,8 +53,4 @@ def _hint(diagnostic, source: str) -> str | None:
         if 'operator "="' in message:
             return "What is assigned to here is const: a pointer that is stored through must not be a pointer to const."
         return "A float4 is four numbers, x, y, z and w, and has no arithmetic of its own: compute each of the four."
-    if "modifiable lvalue" in message:
-        return "What is assigned to here is const, or is no variable."
-    if "initial" in message and "const variable" in message:
-        return "A const variable gets its value where it is declared."
     return None

@@ -27,11 +27,8 @@ def device_code(text: str) -> str:
     )
     pieces, start, depth = [], 0, 0
     for at, mark in enumerate(plain):
-        if mark == "{":
-            depth += 1
-        elif mark == "}":
-            depth -= 1
-        if (mark == "}" and depth == 0) or (mark == ";" and depth == 0):
+        depth += (mark == "{") - (mark == "}")
+        if mark in "};" and depth == 0:
             pieces.append((start, at + 1))
             start = at + 1
     kept = []
@@ -40,11 +37,7 @@ def device_code(text: str) -> str:
         head = code.split("{")[0]
         is_function = "{" in code and "(" in head
         if is_function and not _DEVICE_WORDS.search(head):
-            kept.append(
-                re.sub(r"[^\n]", " ", text[begin:end])
-                if "#" not in text[begin:end]
-                else _directives(text[begin:end])
-            )
+            kept.append(_directives(text[begin:end]))
         else:
             kept.append(text[begin:end])
     kept.append(text[start:])

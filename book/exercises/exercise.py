@@ -146,7 +146,12 @@ class Exercise:
         }
         hints = said["Hint"], said["Second hint"]
         if launches := fields.pop("cases", None):
-            fields["cases"] = lambda rng: last_drawn(launches(rng))
+
+            def cases(rng) -> tuple[Case, ...]:
+                *fixed, last = launches(rng)
+                return (*fixed, replace(last, drawn=bool(fixed)))
+
+            fields["cases"] = cases
         for kind in fields.keys() & {"goals", "needs"}:
             fields[kind] = tuple(replace(one, case=one.case or at) for one in fields[kind])
         return cls(
@@ -183,12 +188,6 @@ class Exercise:
     @property
     def path(self) -> Path:
         return self.folder / "kernel.cu"
-
-
-def last_drawn(cases: tuple[Case, ...]) -> tuple[Case, ...]:
-    """The same cases. Of several, the last is marked: its sizes are drawn anew each time."""
-    *fixed, last = cases
-    return (*fixed, replace(last, drawn=bool(fixed)))
 
 
 def cuda(path: Path, wanted: str) -> str:

@@ -2,14 +2,16 @@
 
 from collections import defaultdict
 
+import numpy as np
+
 from emulator.counts.trace import COLUMNS
 
 from .attempt import attempt
-from .bank_conflicts import meeting
 from .counts import of_row
 from .exercise import Goal
 from .explain import own_line, quote
 
+BANKS, WORD = 32, 4
 LOOSE, FEW = 1.5, 32  # at drawn sizes edges weigh more, by another share in each right answer
 
 
@@ -117,3 +119,34 @@ def _each_store(rows) -> str:
     if {row.bytes // row.threads for row in stores if row.threads} != {4}:
         return ""
     return ", of 4 bytes per thread: a store of 16 (a float4) does the work of four"
+
+
+def meeting(trace, rows) -> str | None:
+    """ "lanes 0 and 2 need different words of bank 0", of the worst access of these rows; None where no two meet."""
+    worst, found = 0, None
+    for row in rows:
+        if not row.shared_wavefronts:
+            continue
+        excess = (row.shared_wavefronts - row.shared_wavefronts_ideal) / max(row.warps, 1)
+        if excess <= worst:
+            continue
+        for access in trace.accesses(row):
+            if access.space == "shared" and (told := _two_lanes(access)):
+                worst, found = excess, told
+                break
+    return found
+
+
+def _two_lanes(access) -> str | None:
+    """The first two lanes that are served together and want different words of one bank."""
+    width = max(access.width, WORD)
+    together = max(1, BANKS * WORD // width)  # lanes of one wavefront, where none conflict
+    seen: dict[tuple[int, int], tuple[int, int]] = {}
+    for lane in np.flatnonzero(access.active).tolist():
+        address = int(access.addresses[lane])
+        for word in range(address // WORD, (address + width - 1) // WORD + 1):
+            key = lane // together, word % BANKS
+            other = seen.setdefault(key, (lane, word))
+            if other[1] != word:
+                return f"lanes {other[0]} and {lane} need different words of bank {word % BANKS}"
+    return None

@@ -5,8 +5,9 @@ _TOLD = {
     "read-after-write": "a race: reads what another thread has just written, and nothing made it wait",
     "write-after-read": "a race: overwrites what another thread may still be reading",
     "write-after-write": "a race: writes where another thread has just written",
-    "uninitialised-read": "a read of shared memory that nobody has written: reads a place that no thread has filled: a "
-    "thread with nothing to load must store a 0 there, and one that has returned stores nothing",
+    "uninitialised-read": "a read of shared memory that nobody has written: reads a place that nobody has filled: is it "
+    "the place, and the buffer, that were filled (row length, offset, order)? A thread with nothing to load or to copy has to "
+    "store a 0, a copy has to bring all of its bytes, and `+=` needs something to add to",
     "unfinished-copy": "a race with a copy: touches what an asynchronous copy has not finished writing",
     "uninitialised-register": "a variable that was never given a value: uses a variable that was never given a value; a sum "
     "begins with 0, an accumulator fragment with wmma::fill_fragment",

@@ -8,11 +8,15 @@ from .explain import own_line, parameter_name, quoted
 from .hazard_words import BETWEEN_BLOCKS, WITHIN_BLOCK, words_for
 
 
-def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> tuple[str, ...]:
+def explain_hazards(
+    trace, source: str, file: str, hazards=None, case=None, kernel: str = ""
+) -> tuple[str, ...]:
     """Headline, then each pair of source lines that race, once, in the lines of `file`.
 
     hazards: those of the trace unless told otherwise. case: what was launched; it gives elements their indices.
+    kernel: its name, where the file is called otherwise.
     """
+    kernel = kernel or file.removesuffix(".cu")
     headline, said = "", []
     for hazard in trace.hazards if hazards is None else hazards:
         words, did = words_for(hazard)
@@ -23,35 +27,14 @@ def explain_hazards(trace, source: str, file: str, hazards=None, case=None) -> t
         if hazard.kind == "global-race":
             did = BETWEEN_BLOCKS if hazard.other_block else WITHIN_BLOCK
             if _writes_twice(hazard):
-                did = _one_place_twice(hazard, _place_in(case, hazard, source, file))
+                did = _one_place_twice(hazard, _place_in(case, hazard, source, kernel))
             else:
-                who = _who_meets(hazard, _place_in(case, hazard, source, file))
+                who = _who_meets(hazard, _place_in(case, hazard, source, kernel))
         elif _writes_twice(hazard) and hazard.symbol != "shared memory":
             did = _one_place_twice(hazard, f"one place of {hazard.symbol}")
         elif hazard.kind == "uninitialised-read":
             name = "" if hazard.symbol in ("", "shared memory") else f" of {hazard.symbol}"
-            did = did.replace("a place", f"a place{name}")
-            if trace.rows("cp.async.bulk.tensor"):
-                did = (
-                    f"reads a place{name} to which no copy has been made yet. A wait with the wrong parity, or for "
-                    "another barrier, passes too early"
-                )
-            elif trace.rows("cp.async"):
-                did = (
-                    f"reads a place{name} to which nothing has been copied or stored. Is it the right buffer, and the right "
-                    "place in it? Does each copy bring all of its bytes? Where nothing is copied, a 0 must be stored"
-                )
-            elif first and _UPDATE.match(first) and not _some_store(trace, hazard):
-                did = (
-                    f"reads a place{name} before anybody has stored there: `+=` adds to what is in it, which is nothing yet. "
-                    "Store with `=`"
-                )
-            elif _all_have_stored(trace):
-                did = (
-                    f"reads a place{name} that nobody has filled, though every thread has stored. Either the loop that "
-                    "stores ends too early, or the two indices differ: compare this one with that of the store (row "
-                    "length, offset, order)"
-                )
+            did = did.replace("a place", f"a place{name}", 1)
             if not _fills_shared_memory(trace):
                 did = "reads shared memory, and nothing in this kernel writes to it at this size"
         if first is None:
@@ -143,18 +126,6 @@ def _writes_twice(hazard) -> bool:
     )
 
 
-_UPDATE = re.compile(r"^line \d+: [^=;]*\]\s*[+\-*/|&^]=")
-
-
-def _some_store(trace, hazard) -> bool:
-    """Whether another statement stores to shared memory, and not all threads come to it."""
-    threads = int(np.prod(trace.block)) * trace.blocks
-    return any(
-        row.shared_wavefronts and row.frames != hazard.frames and row.threads % threads
-        for row in trace.rows("st")
-    )
-
-
 def _who_meets(hazard, place: str) -> str:
     """ "Thread (127, 0, 0) of block (3, 0, 0) writes element [0] of x, which thread (0, 0, 0) of block (0, 0, 0) reads." """
     if hazard.other_thread is None:
@@ -206,28 +177,17 @@ def _one_place_twice(hazard, place: str) -> str:
     return f"stores to {place} by {other} and by {mine}, so one of two values is lost. {cure}"
 
 
-def _place_in(case, hazard, source: str, file: str) -> str:
+def _place_in(case, hazard, source: str, kernel: str) -> str:
     """ "element [3, 5] of C", as far as that is known."""
     number = re.match(r"argument (\d+)", hazard.symbol)
     if number is None:
         return "one element"
-    name = parameter_name(int(number[1]), source, file.removesuffix(".cu"))
+    name = parameter_name(int(number[1]), source, kernel)
     array = case.args[int(number[1])] if case is not None else None
     if not isinstance(array, np.ndarray):
         return f"one element of {name}"
     at = np.unravel_index(hazard.offset // array.itemsize, array.shape)
     return f"element [{', '.join(str(int(i)) for i in at)}] of {name}"
-
-
-def _all_have_stored(trace) -> bool:
-    """Whether every store to shared memory was made by all threads of the block: nobody has skipped it."""
-    stores = [
-        row
-        for row in trace.instructions
-        if row.shared_wavefronts and row.opcode.startswith(("st", "cp.async"))
-    ]
-    threads = int(np.prod(trace.block)) * trace.blocks
-    return bool(stores) and all(row.threads and row.threads % threads == 0 for row in stores)
 
 
 def _fills_shared_memory(trace) -> bool:

@@ -5,31 +5,26 @@ serves as golden result, `gemm_wmma_smem` (part A) and `gemm_wmma_async` (part B
 three are timed at that size. On the emulator the same kernels run with the same launch configuration at a smaller size.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 import kernels
-from emulator import errors
 from kernels.build import DEFAULT_ARCH
 from kernels.gpus import choose
 from kernels.launch import prepare_on_gpu
 
-from . import lab_contract
-from .attempt import Attempt, attempt, in_ample_memory
+from .attempt import Attempt, attempt
+from .causes import Kernel, find_entry
 from .copies_in_flight import ahead
 from .counts import count
 from .device_code import device_code
 from .diagnose import findings
-from .exercise import ANSWER, FOLDER, GIVEN, Case, Product, cuda
-from .explain import STOPPED, explain_error, explain_refusal, parameter_name
+from .exercise import ANSWER, FOLDER, GIVEN, Case, Exercise, Product, cuda
 from .finding import Finding
-from .hazards import explain_hazards, explain_uneven
 from .launches import ceil_div, poisoned, unwritten
-from .signature import differences
-from .touched import astray
+from .mistake import mistake
 from .verdict import RIGHT, WRONG, folded
 from .words import words
 
@@ -65,6 +60,46 @@ extern "C" __global__ void gemm_tiled_smem(const half* A, const half* B, float* 
     }
     if (row < M && col < N) C[row * N + col] = sum;
 }
+"""
+
+
+# Copies that are asynchronous at any size: two neighbouring halves become one of 4 bytes, issued by the thread of the first. A
+# copy of 2 bytes has no asynchronous instruction, and a missing wait or commit would go unnoticed.
+ALWAYS_ASYNC = """\
+#line 1 "always_async.h"
+#include <cuda/pipeline>
+namespace cuda {
+template <class Pipe> constexpr bool of_one_thread = false;
+template <> constexpr bool of_one_thread<pipeline<thread_scope_thread>> = true;
+template <int Bytes> __device__ __forceinline__ void start_copy(unsigned to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(Bytes) : "memory");
+}
+template <class To, class From, class Size, class Pipe>
+__device__ __forceinline__ void always_async(To* to, const From* from, Size size, Pipe& pipe) {
+    if constexpr (of_one_thread<Pipe>) {
+        const unsigned bytes = unsigned(size_t(size));
+        const unsigned place = unsigned(__cvta_generic_to_shared(to));
+        const unsigned odd = (bytes | place | unsigned(reinterpret_cast<size_t>(from))) % 4;
+        const bool halves = bytes == 2 && (place ^ unsigned(reinterpret_cast<size_t>(from))) % 4 == 0;
+        const char* source = reinterpret_cast<const char*>(from);
+        if (odd == 0) {
+            for (unsigned i = 0; i < bytes; i += 4) start_copy<4>(place + i, source + i);
+        } else if (halves) {
+            if (place % 4 == 0) start_copy<4>(place, source);
+        } else {
+            memcpy_async(to, from, size, pipe);
+        }
+    } else {
+        memcpy_async(to, from, size, pipe);
+    }
+}
+template <class Group, class To, class From, class Size, class Pipe>
+__device__ __forceinline__ void always_async(const Group& group, To* to, const From* from, Size size, Pipe& pipe) {
+    memcpy_async(group, to, from, size, pipe);
+}
+}
+#define memcpy_async always_async
+#line 1 "{name}"
 """
 
 
@@ -195,7 +230,7 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
     A, B = lab_inputs(size)
     runs = []
     for kernel in KERNELS:
-        sources = [(b, entry, text) for b, text in built if (entry := find_entry(b, kernel.name))]
+        sources = [(b, text) for b, text in built if find_entry(b, kernel.name)]
         if not sources:
             runs.append(
                 LabRun(
@@ -204,16 +239,19 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
                 )
             )
             continue
-        done = _launch(kernel, *sources[-1], A, B, machine)
+        built_last, text = sources[-1]
+        one = Kernel(_exercise(kernel), text, built_last)
+        done = _launch(kernel, one, A, B, machine)
         if done.C is not None and runs:
             done, found = _verify(done, runs[0].C, A, B)
             said, warnings = list(map(words, found)), ()
             if done.trace is not None:
-                b, entry, text = sources[-1]
-                said = _undefined(done.trace, text, b.name, kernel) or said
+                case = _case(A, B, kernel)
+                right = Attempt(case, case.expected, done.trace)
+                said = _explained(one, right) or said
                 said += _technique(kernel, done.trace, size) if said else []
                 if not said:
-                    said, warnings = _beyond_the_output(kernel, b, entry, text, done.trace, size)
+                    said, warnings = _beyond_the_output(kernel, one, done.trace, size)
             done = replace(done, advice=tuple(said), warnings=tuple(warnings))
         runs.append(done)
     return LabReport(size, tuple(runs))
@@ -222,87 +260,55 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
 PARAMETERS = "void {}(const half* A, const half* B, float* C, int M, int K, int N) {{"
 
 
-def _undefined(trace, text: str, name: str, kernel: LabKernel) -> list[str]:
-    """What the lab's comparison cannot see: barriers that some threads skip, races, what was never written."""
-    if trace.uneven:
-        return list(explain_uneven(trace, text, name))
-    said = explain_hazards(trace, text, name) if trace.hazards else ()
-    return [
-        re.sub(r"argument (\d)", lambda m: parameter_name(int(m[1]), text, kernel.name), line)
-        for line in said
-    ]
+def _exercise(kernel: LabKernel) -> Exercise:
+    """What the exercises' finders ask: the parameters, the solution and the suspects."""
+    given = PARAMETERS.format(kernel.name)
+    return Exercise(
+        kernel.name, "", 0, "", ("", ""), "", given=given, answer=SOLUTION, suspects=SUSPECTS
+    )
+
+
+def _explained(one: Kernel, done: Attempt) -> list[str]:
+    """What made this launch stop, and what the lab's comparison cannot see: barriers that some threads skip, races."""
+    trace = done.trace
+    if done.error is None and not trace.hazards and not trace.uneven and done.right:
+        return []
+    headline = f"wrong at {done.case.label}"  # which the lab counts in its own words
+    return [words(said) for said in mistake(one, [done], ()) if said != headline]
 
 
 def _beyond_the_output(
-    kernel: LabKernel, built, entry, text, trace, size: int
+    kernel: LabKernel, one: Kernel, trace, size: int
 ) -> tuple[list[str], list[str]]:
     """Advice and warnings for a kernel whose output is right at the lab's sizes: all equal, whatever it did to get there."""
-    said = _other_sizes(kernel, built, entry, text) or _technique(kernel, trace, size)
+    M, K, N = OTHER_SIZES
+    A, B = (np.random.default_rng().standard_normal(s).astype(np.float16) for s in ((M, K), (K, N)))
+    other = attempt(one.built, one.entry, _case(A, B, kernel))
+    if said := _explained(one, other):
+        return [f"right where M, K and N are equal, but not at {other.case.label}", *said], []
+    said = _technique(kernel, trace, size)
     if said or not kernel.copies:
         return said, []
     warnings = []
     if not count(trace, COPIED):
-        if not lab_contract.uses_it(text):
+        if "memcpy_async" not in one.source:
             none = "no asynchronous copy is in this kernel."
             return [f"Part B copies tiles with cuda::memcpy_async: {none}"], []
-        if strict := lab_contract.build(device_code(text), built.name):
-            warnings, case = [NARROW], _case(*lab_inputs(64), kernel)
-            trace = attempt(strict, find_entry(strict, kernel.name), case).trace
-            said = _undefined(trace, text, built.name, kernel) if trace is not None else []
+        text = ALWAYS_ASYNC.replace("{name}", one.built.name) + device_code(one.source)
+        try:
+            strict = kernels.build(text, name=one.built.name, arch=DEFAULT_ARCH)
+        except kernels.BuildError:
+            pass  # it copies in a way of its own
+        else:
+            warnings, held = [NARROW], replace(one, built=strict)
+            done = attempt(strict, held.entry, _case(*lab_inputs(64), kernel))
+            trace = done.trace
+            said = _explained(held, done) if trace is not None else []
     if not said and trace is not None and not ahead(trace):
         said = [
             "Part B fetches a tile while another is multiplied: here no copy is on its way when the fragments are loaded."
         ]
     return said, warnings
-
-
-def _other_sizes(kernel: LabKernel, built, entry, text) -> list[str]:
-    """What is wrong where M, K and N differ, though all is well where they are equal."""
-    M, K, N = OTHER_SIZES
-    rng = np.random.default_rng()
-    A, B = (rng.standard_normal(shape).astype(np.float16) for shape in ((M, K), (K, N)))
-    done = attempt(built, entry, _case(A, B, kernel))
-    where = f"right where M, K and N are equal, but not at {done.case.label}"
-    if done.error is not None:
-        return [where, *_stopped(kernel, built, entry, text, done)]
-    if done.right:
-        return _undefined(done.trace, text, built.name, kernel)
-    causes = _astray(kernel, built, entry, text, done.case)
-    return [where, *(causes or map(words, findings(done.case, done.output, SUSPECTS)))]
-
-
-def _stopped(kernel: LabKernel, built, entry, text, done: Attempt) -> tuple[str, ...]:
-    """Why there is no output."""
-    if isinstance(done.error, errors.Unsupported):
-        return (str(done.error),)
-    if not isinstance(done.error, STOPPED):
-        return explain_refusal(done.error, kernel.threads[0])
-    said = explain_error(done.error, text, built.name, kernel.name)
-    if isinstance(done.error, errors.OutOfBounds):
-        said += tuple(_behind_the_error(kernel, built, entry, text, done.case))
-    return said
-
-
-def _astray(kernel: LabKernel, built, entry, text, case: Case) -> list[str]:
-    """What a block of this launch touches and must not, or must and does not, beside the solution's."""
-    right = kernels.build(device_code(SOLUTION), name="lab3.cu", arch=built.arch)
-    both = (built, entry), (right, find_entry(right, kernel.name))
-    mine, must = (
-        lambda block, code=code, name=name: in_ample_memory(code, name, case, [block])
-        for code, name in both
-    )
-    said = astray(case, mine, must, text, kernel.name)
-    return [said] if said else []
-
-
-def _behind_the_error(kernel: LabKernel, built, entry, text, case: Case) -> list[str]:
-    """Why a launch leaves an array: parameters in another order, a wrong index, or else a loop that runs too far."""
-    if swapped := differences(text, PARAMETERS.format(kernel.name), kernel.name):
-        return swapped
-    return _astray(kernel, built, entry, text, case) or [
-        "All sizes are multiples of the tiles, so no guard is missing. Look at the index itself (which size is the length of a "
-        "row?), and at the loop that it counts: does it make a turn too many, or fetch a tile that is not there?"
-    ]
 
 
 def _technique(kernel: LabKernel, trace, size: int) -> list[str]:
@@ -336,17 +342,11 @@ def lab_inputs(size: int) -> tuple[np.ndarray, np.ndarray]:
     return tuple((rng.integers(0, 100, (size, size)) / 100).astype(np.float16) for _ in range(2))
 
 
-def find_entry(built: kernels.Build, name: str) -> str | None:
-    """The entry point of this name, plain or as C++ mangles it. (A, B, C, M, K, N): two const half*, float*, three int."""
-    mangled = f"_Z{len(name)}{name}PK6__halfS1_Pfiii"
-    return next((entry for entry in (mangled, name) if entry in built.entries), None)
-
-
-def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
+def _launch(kernel: LabKernel, one: Kernel, A, B, machine) -> LabRun:
     if machine == "emulator":
-        done = attempt(built, entry, _case(A, B, kernel))
+        done = attempt(one.built, one.entry, _case(A, B, kernel))
         if done.error is not None:
-            return LabRun(kernel, stopped=_stopped(kernel, built, entry, text, done))
+            return LabRun(kernel, stopped=tuple(_explained(one, done)))
         return LabRun(kernel, done.output, trace=done.trace)
     (M, K), N = A.shape, B.shape[1]
     sizes = (np.int32(M), np.int32(K), np.int32(N))
@@ -355,7 +355,7 @@ def _launch(kernel: LabKernel, built, entry, text, A, B, machine) -> LabRun:
 
     a, b, c = cupy.asarray(A), cupy.asarray(B), cupy.asarray(poisoned((M, N)))
     start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-    go = prepare_on_gpu(built, entry, *geometry, (a, b, c, *sizes), kernel.shared_bytes)
+    go = prepare_on_gpu(one.built, one.entry, *geometry, (a, b, c, *sizes), kernel.shared_bytes)
     go()  # the first launch loads the kernel, and is not timed
     times = []
     for _ in range(SAMPLES):

@@ -6,8 +6,7 @@ import numpy as np
 
 from emulator import errors
 
-from .attempt import Attempt, in_ample_memory, what_if
-from .bounds import beyond_its_end
+from .attempt import Attempt, in_ample_memory
 from .causes import Kernel, gone_astray, sizes_differ
 from .diagnose import named
 from .explain import STOPPED, explain_error, explain_refusal
@@ -33,7 +32,7 @@ def _mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
     if isinstance(last.error, STOPPED):
         if isinstance(last.error, errors.OutOfBounds | errors.Misaligned):
             return _outside(kernel, tries)
-        return explain_error(last.error, kernel.source, kernel.file)
+        return explain_error(last.error, kernel.source, kernel.file, kernel.name)
     if isinstance(last.error, errors.Unsupported):
         return ("the emulator cannot run it", str(last.error))
     if last.error is not None:
@@ -49,7 +48,9 @@ def _mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
 
 def _raced(kernel: Kernel, last: Attempt) -> tuple:
     """The hazards, and the mistake behind a wrong output, where a wrong index may have made both."""
-    said = explain_hazards(last.trace, kernel.source, kernel.file, case=last.case)
+    said = explain_hazards(
+        last.trace, kernel.source, kernel.file, case=last.case, kernel=kernel.name
+    )
     if last.right:
         return said
     exercise, case, first = kernel.exercise, last.case, last.trace.hazards[0]
@@ -57,8 +58,7 @@ def _raced(kernel: Kernel, last: Attempt) -> tuple:
         return (*said, *named(case, last.output, exercise.suspects))
     if first.kind == "global-race":
         # Threads that share an output have mostly computed a wrong index.
-        causes = what_if(kernel.built, kernel.name, case)
-        said += tuple(causes or named(case, last.output, exercise.suspects))
+        said += tuple(named(case, last.output, exercise.suspects))
         if exercise.decode:
             said += (exercise.decode(case, last.output),)
         if case.product is not None or case.output == 1:
@@ -72,66 +72,38 @@ def _raced(kernel: Kernel, last: Attempt) -> tuple:
 
 def _outside(kernel: Kernel, tries: Sequence[Attempt]) -> tuple[str, ...]:
     """An access out of bounds or misaligned: the parameter, the stride, the grid or the guard behind it."""
-    last, exercise, special = tries[-1], kernel.exercise, tries[-1].case.special
-    said = explain_error(last.error, kernel.source, kernel.file)
-    shared, wide_only = _in_shared_memory(last), _of_wide_only(kernel, last)
-    if shared and (beyond := beyond_its_end(exercise, kernel.source, [last.case], last.error)):
-        return beyond
+    last, special = tries[-1], tries[-1].case.special
+    watch, outside = kernel.exercise.watch, kernel.exercise.outside
+    said = explain_error(last.error, kernel.source, kernel.file, kernel.name)
+    found = last.error.accessed
+    shared = found is not None and found.buffer == "shared memory"
     seen = [] if shared else gone_astray(kernel, last.case)
+    if isinstance(last.error, errors.Misaligned):
+        question = "Which test keeps a thread from a wide access where the address is no multiple of its width?"
+    else:
+        question = outside or (BEYOND_SHARED if shared else BEYOND_A_GUARD)
     # Launches that are right though none of their sizes equals another: their indices are right.
     whole = [one for one in tries[:-1] if one.right and sizes_differ(one.case)]
     if whole and special:
         new = f"It is right at {whole[-1].case.label}; new at {last.case.label} is that {special}."
-        asked = "" if seen and wide_only else f" {_question(last, kernel)}"
-        return (*said, *seen, new + asked)
-    if whole:
-        return (*said, *seen)
-    causes = what_if(kernel.built, kernel.name, last.case)
-    if not causes and exercise.watch and not shared:
-        trace = in_ample_memory(kernel.built, kernel.name, last.case)
-        causes = [told] if trace and (told := exercise.watch(last.case, trace)) else []
-    if not causes:
-        causes = seen + [exercise.outside] * (not (seen and wide_only))
-    if not any(causes) and isinstance(last.error, errors.OutOfBounds):
-        causes = [
-            "It happens where every tile fits, so no guard is missing: look at the index itself, and at the loop that "
-            "counts it, which may make a turn too many."
-        ]
-        if shared:
-            causes = [BEYOND_SHARED]
-        elif special:
-            causes = [f"Here {special}. {_question(last, kernel)}"]
-    return (*said, *filter(None, causes))
-
-
-def _of_wide_only(kernel: Kernel, last: Attempt) -> bool:
-    """Whether what the exercise says of accesses outside is about float4s, and this one takes single elements."""
-    return "float4" in kernel.exercise.outside and ".v" not in getattr(
-        last.error, "instruction", ""
-    )
-
-
-def _in_shared_memory(last: Attempt) -> bool:
-    found = getattr(last.error, "accessed", None)
-    return (
-        isinstance(last.error, errors.OutOfBounds)
-        and bool(found)
-        and found.buffer == "shared memory"
-    )
+        return (*said, *seen, f"{new} {question}")
+    if not whole and watch and not shared:
+        trace = in_ample_memory(kernel.built, kernel.entry, last.case)
+        if trace and (told := watch(last.case, trace)):
+            return (*said, told)
+    if whole or seen or outside or isinstance(last.error, errors.Misaligned):
+        return (*said, *seen, *([] if whole else [outside]))
+    if special and not shared:
+        return (*said, f"Here {special}. {question}")
+    return (*said, BEYOND_SHARED if shared else NO_GUARD)
 
 
 BEYOND_SHARED = (
     "Either the index is too large for the array (a loop that runs too far, a wrong row length, two indices in the wrong "
     "order), or the array is declared too small."
 )
-
-
-def _question(last: Attempt, kernel: Kernel) -> str:
-    """What to look at, where a launch with new sizes leaves an array."""
-    if isinstance(last.error, errors.Misaligned):
-        return "Which test keeps a thread from a wide access where the address is no multiple of its width?"
-    if kernel.exercise.outside and not _of_wide_only(kernel, last):
-        return kernel.exercise.outside
-    if _in_shared_memory(last):
-        return BEYOND_SHARED
-    return "Which test keeps a thread from the accesses that it must not make there?"
+BEYOND_A_GUARD = "Which test keeps a thread from the accesses that it must not make there?"
+NO_GUARD = (
+    "It happens where every tile fits, so no guard is missing: look at the index itself, and at the loop that counts it, which "
+    "may make a turn too many."
+)

@@ -11,7 +11,6 @@ _SAME = {
     "unsigned int": "unsigned", "uint32_t": "unsigned", "std::uint32_t": "unsigned",
     "float2": "float", "float4": "float", "half2": "half", "__half2": "half",
 }  # fmt: skip
-_ELEMENTS = {"float": 4, "half": 2, "int": 4, "unsigned": 4, "double": 8, "char": 1, "long long": 8}
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def differences(source: str, skeleton: str, kernel: str) -> list[str]:
         if not _same(have.type, want.type):
             said.append(
                 f"Parameter {have.name} is declared {have.type}; it is given "
-                f"{_article(want.type)}, so {want.type} {have.name}{_step(have.type, want.type)}."
+                f"{_article(want.type)}, so {want.type} {have.name}."
             )
     names = [one.name for one in given]
     if any(h.name != w and h.name in names for h, w in zip(mine, names, strict=True)):
@@ -85,11 +84,3 @@ def _article(kind: str) -> str:
     if kind.endswith("*"):
         return f"an array of {kind.rstrip('*')}"
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-
-
-def _step(have: str, want: str) -> str:
-    """How far apart its elements would lie, where the wrong type makes that differ."""
-    sizes = _ELEMENTS.get(have.rstrip("*")), _ELEMENTS.get(want.rstrip("*"))
-    if None in sizes or sizes[0] == sizes[1] or not (have.endswith("*") and want.endswith("*")):
-        return ""
-    return f". Index i is now byte {sizes[0]} * i, where element i begins at byte {sizes[1]} * i"

@@ -4,48 +4,15 @@ A wrong index, stride or step shows in the elements that a block reads and store
 solution touches in the same launch.
 """
 
-import re
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
-
-import kernels
 
 from .exercise import Case
 from .explain import own_line, parameter_name
 
 
-def touched(trace) -> dict[int, set[str]]:
-    """For each array argument the kinds of access that the first block's warps made to it."""
-    found: dict[int, set[str]] = {}
-    for row in trace.instructions:
-        for access in trace.accesses(row):
-            if access.buffer.startswith("argument "):
-                found.setdefault(int(access.buffer.split()[1]), set()).add(access.kind)
-    return found
-
-
-def untouched(case: Case, trace, source: str, kernel: str) -> list[str]:
-    """Sentences on arrays that the kernel should have read or written and has not touched at all."""
-    kinds = touched(trace)
-    said, unread = [], []
-    for number, value in enumerate(case.args):
-        if not isinstance(value, np.ndarray):
-            continue
-        name = parameter_name(number, source, kernel)
-        if number == case.output:
-            if not kinds.get(number, set()) - {"load"}:
-                said.append(f"Nothing is ever stored to {name}.")
-        elif number not in kinds:
-            unread.append(name)
-    if unread:
-        are = "is" if len(unread) == 1 else "are"
-        said.append(f"{' and '.join(unread)} {are} not read, or what is read is not used.")
-    return said
-
-
-def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
+def astray(case: Case, mine, right, source: str, kernel: str, file: str) -> str | None:
     """A sentence on the first block that touches other elements than it must, None where there is none.
 
     mine, right: these give the trace of one block in ample memory, of the reader's kernel and of the solution.
@@ -60,26 +27,32 @@ def astray(case: Case, mine, right, source: str, kernel: str) -> str | None:
         if any(trace is None for traced in traces for trace in traced):
             return None
         places = [list(map(_places, traced)) for traced in traces]
+        touched = {key: [_touched(found, case, *key) for found in places] for key in wanted}
+        unread = [
+            parameter_name(number, source, kernel)
+            for (number, loads), (has, must) in touched.items()
+            if loads and len(must) and not len(has)
+        ]
+        if unread and len(touched[wanted[0]][0]):
+            are = "are" if len(unread) > 1 else "is"
+            return f"{' and '.join(unread)} {are} not read, or what is read is not used."
         whose = (
             f"Block {block}"
             if len(layers) == 1
             else f"The {len(layers)} blocks ({block[0]}, {block[1]}, z)"
         )
-        for number, loads in wanted:
-            has, must = (_touched(found, case, number, loads) for found in places)
+        for (number, loads), (has, must) in touched.items():
             if not len(must) or np.array_equal(has, must):
                 continue
             name, shape = parameter_name(number, source, kernel), case.args[number].shape
-            if not len(has) and not loads:
-                return f"{whose} stores nothing to {name}, and must store to {area(name, shape, must)}."
             if not len(has):
-                continue
+                return f"{whose} stores nothing to {name}, and must store to {area(name, shape, must)}."
             does, do = ("reads", "read") if loads else ("stores to", "store to")
             if len(layers) > 1:
                 does = do
             return (
                 f"{whose} {does} {area(name, shape, has)}, and must {do} {area(name, shape, must)}"
-                f"{_at(traces[0][0], number, loads, kernel)}.{_one_too_far(has, must, shape)}"
+                f"{_at(traces[0][0], number, loads, file)}.{_one_too_far(has, must, shape)}"
             )
     return None
 
@@ -137,10 +110,8 @@ def area(name: str, shape, found: np.ndarray) -> str:
         r, c = np.unique(rows), np.unique(columns)
         if len(found) == len(r) * len(c) and len(found) > 1:
             return f"{_span('row', r)}, {_span('column', c)} of {name}"
-        return spans(name, (max(shape[0], int(rows.max()) + 1), shape[1]), found)
-    if len(shape) == 1:
-        return spans(name, (int(found.max()) + 1,), found)
-    return f"{len(found)} elements from {element(name, np.unravel_index(int(found[0]), shape))} on"
+    row = int(np.prod(shape[1:]))
+    return spans(name, (max(shape[0], int(found.max()) // row + 1), *shape[1:]), found)
 
 
 def _span(what: str, values: np.ndarray) -> str:
@@ -153,10 +124,10 @@ def _span(what: str, values: np.ndarray) -> str:
     )
 
 
-def _at(trace, number: int, loads: bool, kernel: str) -> str:
+def _at(trace, number: int, loads: bool, file: str) -> str:
     """ " (line 12)", where only one line reads or stores there."""
     lines = {
-        own_line(row.frames, f"{kernel}.cu")
+        own_line(row.frames, file)
         for row in trace.instructions
         for access in trace.accesses(row)[:2]
         if access.buffer == f"argument {number}" and _is_load(access) == loads
@@ -191,28 +162,3 @@ def spans(name: str, shape, found: np.ndarray, most: int = 3) -> str:
         f"{at(run[0])} to {at(run[-1])}" if len(run) > 1 else at(run[0]) for run in runs[:most]
     )
     return f"{shown} and so on ({len(found)} in all, the last {at(found[-1])})"
-
-
-_WIDE = re.compile(r"(?m)^\s*(@!?%p\d+ )?(ld|st)\.global((?:\.nc)?)\.v([24])\.(\w+)\s+([^;]*);")
-
-
-def with_narrow_accesses(built: kernels.Build) -> kernels.Build:
-    """The same kernel with each wide access of global memory made of single ones, which may lie anywhere."""
-
-    def narrow(match: re.Match) -> str:
-        guard, does, cached, count, kind, operands = match.groups()
-        values = re.search(r"\{([^}]*)\}", operands)
-        address = re.search(r"\[([^\]]+)\]", operands)
-        if values is None or address is None:
-            return match[0]
-        size, lines = int(re.sub(r"\D", "", kind)) // 8, []
-        base, _, offset = address[1].partition("+")
-        for i, value in enumerate(values[1].split(",")):
-            place = f"[{base}+{int(offset or 0) + i * size}]"
-            both = (value.strip(), place) if does == "ld" else (place, value.strip())
-            lines.append(f"\t{guard or ''}{does}.global{cached}.{kind} {both[0]}, {both[1]};")
-        if does == "ld" and base.strip() in values[1]:
-            return match[0]
-        return "\n".join(lines) if int(count) == len(lines) else match[0]
-
-    return replace(built, ptx=_WIDE.sub(narrow, built.ptx))

@@ -3,7 +3,6 @@
 import numpy as np
 
 from .finding import Finding
-from .index_words import indices
 
 # {Where} is the place with its verb, "Rows 16 and up are".
 WORDS = {
@@ -13,20 +12,18 @@ WORDS = {
     "nothing-added": "{Where} 0: nothing was added up there.",
     "left-out": "{Where} 0: nothing is added to these outputs. A loop over a thread's outputs leaves them out, or a test keeps "
     "their thread from adding.",
-    "not-copied": "{Where} 0, and no 0 belongs there: a test leaves them out, or they are copied from where zeros stand.",
-    "not-a-number": "{Where} NaN: computed from memory that was never written (what the output held before is no number: with "
-    "beta = 0 it must not be read).",
+    "not-a-number": "{Where} NaN: computed from memory that was never written. What the output held before is no number: it must "
+    "not be added to, nor read where beta is 0 (0 * NaN is NaN).",
     "unexplained": "{Where} wrong: [{at}] holds {held:.5g} and must hold {right:.5g}.",
     "wrong-sign": "{Where} of the wrong sign.",
     "last-digits": "{Where} nearly right: their last digits have changed. Values that are only moved must be copied, since "
     "arithmetic rounds them.",
     "offset": "Every element is too {side} by {by:.4g}: does the sum begin with 0?",
-    "alpha-twice": "Every element is {alpha:g} times what it must be, and alpha is {alpha:g}: alpha is multiplied in twice.",
-    "no-alpha": "Every element is A @ B, not multiplied by alpha, which is {alpha:g}. Does alpha lose its digits on the way?",
     "factor": "Every element is {factor:.4g} times what it must be: is something added or multiplied more than once?",
     "scaled": "The output is {first:.4g} * (A @ B) + {second:.4g} * (the old C), and must be {alpha:g} * (A @ B) + {beta:g} * "
     "(the old C), with alpha={alpha:g} and beta={beta:g}.",
-    "moved-chunk": "{here} of the output{chunk} holds what belongs at {there}{how}.",
+    "moved-chunk": "{here} of the output{chunk} holds what belongs at {there}: compare the index that stores it with the "
+    "index that reads it.",
     "moved-line": "{begins}: the {what} that is computed and the {what} that is stored are not the same.",
 }
 MOVED = frozenset(("moved-chunk", "moved-line"))
@@ -74,3 +71,29 @@ def _verb(subject: str) -> str:
 
 def _covers(mask: np.ndarray, shape: np.ndarray) -> bool:
     return mask[shape].mean() > 0.97 and not mask[~shape].any()
+
+
+def indices(what: str, marked: np.ndarray) -> str:
+    """ "rows 16 and up", "row 3", "rows with index % 16 in 8-15", "6 of 40 columns"."""
+    found = np.flatnonzero(marked)
+    n, first, last = len(marked), int(found[0]), int(found[-1])
+    if len(found) == n:
+        return f"all {what}s"
+    if len(found) == 1:
+        return f"{what} {first}"
+    if last - first + 1 == len(found):
+        return f"{what}s {first} and up" if last == n - 1 else f"{what}s {first}-{last}"
+    for period in (2, 4, 8, 16, 32, 64):
+        residues = np.unique(found % period)
+        if period < n and np.array_equal(np.isin(np.arange(n) % period, residues), marked):
+            span = f"{residues[0]}-{residues[-1]}"
+            if len(residues) == 1:
+                span = f"{residues[0]}"
+            elif residues[-1] - residues[0] + 1 != len(residues):
+                span = ", ".join(map(str, residues))
+            return (
+                f"{what}s r with r % {period} in {span}"
+                if len(residues) > 1
+                else (f"{what}s r with r % {period} = {span}")
+            )
+    return f"{len(found)} of {n} {what}s"

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-import numpy as np
-
-from .attempt import Attempt, attempt, in_ample_memory, what_if
+from .attempt import Attempt, attempt
 from .causes import Kernel, gone_astray, new_here
-from .diagnose import findings, named, wrong
+from .diagnose import findings, named
 from .explain import own_line
 from .finding import HINT, Finding, explained, told
 from .launches import unwritten
-from .touched import untouched
 from .words import MOVED
 
 
@@ -26,7 +23,7 @@ class Wrong:
 
     @cached_property
     def others(self) -> list[Attempt]:
-        return [attempt(self.kernel.built, self.kernel.name, case) for case in self.later]
+        return [attempt(self.kernel.built, self.kernel.entry, case) for case in self.later]
 
     @cached_property
     def outputs(self) -> list:
@@ -37,37 +34,27 @@ class Wrong:
         return [one.case for one in (*self.tries, *self.others) if one.right]
 
     @cached_property
-    def known(self) -> list[Finding]:
-        return named(self.case, self.output, self.kernel.exercise.suspects, self.outputs, self.fine)
-
-    @cached_property
     def said(self) -> list[Finding]:
         suspects = self.kernel.exercise.suspects
         return findings(self.case, self.output, suspects, self.outputs, self.fine)
 
 
-def _unset_input(e: Wrong):
-    unset = np.isnan(e.output.astype(float)).any()
-    return unset and told("what-if", what_if(e.kernel.built, e.kernel.name, e.case))
-
-
 def _of_the_exercise(e: Wrong):
     """What the exercise's own `watch` and `decode` say, where no suspect explains the output."""
     watch, decode = e.kernel.exercise.watch, e.kernel.exercise.decode
-    said = None if e.known else watch and _watched(e.kernel, e.last)
-    said = said or (None if e.known else decode and decode(e.case, e.output))
-    return said and told("exercise", said)
+    if any(one.kind == "suspect" for one in e.said):
+        return ()
+    said = watch and watch(e.case, e.last.trace)
+    return told("exercise", said or (decode and decode(e.case, e.output)))
 
 
 def _from_the_output(e: Wrong):
-    last = e.said[-1].kind
-    if last in MOVED:
-        more = gone_astray(e.kernel, e.case)
-        if more:
-            return [*e.said, *told("addresses", more)]
+    moved = e.said[-1].kind in MOVED
+    if moved and (found := _astray(e)):
+        return found
     if not explained(e.said):
         return ()
-    return [*e.said, *(told("new-here", new_here(e.tries), HINT) if last in MOVED else ())]
+    return [*e.said, *(told("new-here", new_here(e.tries), HINT) if moved else ())]
 
 
 def _at_a_larger_size(e: Wrong):
@@ -77,14 +64,6 @@ def _at_a_larger_size(e: Wrong):
         if more := named(case, output, suspects, e.outputs, e.fine, (e.case, e.output)):
             return (f"wrong at {case.label}", *more)
     return ()
-
-
-def _addresses(e: Wrong):
-    """What the addresses say: arrays that are not used, and blocks that are exchanged."""
-    kernel, case = e.kernel, e.case
-    causes = told("untouched", untouched(case, e.last.trace, kernel.source, kernel.name))
-    causes = causes or told("what-if", what_if(kernel.built, kernel.name, case))
-    return causes and [*e.said, *causes, *told("new-here", new_here(e.tries), HINT)]
 
 
 def _astray(e: Wrong):
@@ -97,12 +76,6 @@ def _no_cause(e: Wrong):
     more = [] if e.gaps.any() else _not_begun(e.kernel, e.last)
     if not more and not e.gaps.any() and e.kernel.exercise.arch is None:
         more = told("in-shared-memory", _in_shared(e.kernel, e.last), HINT)
-    if not more and {one.kind for one in e.said} == {"nothing-added"}:
-        more = told(
-            "not-stored",
-            "The sums are stored as they began: the loop that adds never runs, or what it adds up is not what is stored.",
-            HINT,
-        )
     if not more and e.gaps.any():
         more = told(
             "too-few",
@@ -115,11 +88,9 @@ def _no_cause(e: Wrong):
 
 # Of a wrong output, in order. Each returns findings, after a headline of its own where it has one; none where it knows nothing.
 FINDERS = (
-    _unset_input,
     _of_the_exercise,
     _from_the_output,
     _at_a_larger_size,
-    _addresses,
     _astray,
     _no_cause,
 )
@@ -143,18 +114,6 @@ def _not_begun(kernel: Kernel, last: Attempt) -> list[Finding]:
             if not need.value(last.trace)
         ],
     )
-
-
-def _watched(kernel: Kernel, last: Attempt) -> str | None:
-    """What `watch` says of the first block, or else of the block of the first wrong element, where each block has one."""
-    case, watch = last.case, kernel.exercise.watch
-    told = watch(case, last.trace)
-    if told or len(case.grid) > 1 or case.expected.shape != tuple(case.grid):
-        return told
-    block = int(np.flatnonzero(wrong(case, last.output))[0])
-    trace = in_ample_memory(kernel.built, kernel.name, case, [(block, 0, 0)])
-    told = trace and watch(case, trace)
-    return f"In block {block}, {told[0].lower()}{told[1:]}" if told else None
 
 
 def _in_shared(kernel: Kernel, one: Attempt) -> list[str]:

@@ -293,7 +293,7 @@ def test_copies_of_two_bytes_pass_with_a_warning():
             "gemm_wmma_async",
             "float* c = C + row * N + col + warp * WMMA_N;",
             "float* c = C + row * N + col + warp * 8;",
-            ("one element of C",),
+            ("element [0, 8] of C",),
         ),
     ],
 )

@@ -51,24 +51,6 @@ STEP_SUSPECTS = {
 HEAVY = 4096.0  # its square is 2 ** 24, from where a float cannot hold odd numbers
 
 
-def sums_astray(case: Case, out) -> str | None:
-    """Whether the sums of the other warpgroup are all there, and not where they belong."""
-    if not np.isfinite(out).all() or out.shape[0] % 64 or out.shape[1] % 64:
-        return None
-    close = 40 * case.tolerance * float(np.max(case.scale))
-    for mine in (lambda s: s % 2 == 0, lambda s: s % 2 == 1, lambda s: s < ceil_div(len(s), 2)):
-        part = _steps(mine)(case)
-        found, right = out - part, case.expected - part
-        if (np.abs(found - right) <= close).all():
-            return None
-        if (np.abs(np.sort(found, axis=None) - np.sort(right, axis=None)) <= close).all():
-            return (
-                "The sums of the other warpgroup are all added, but to other elements. What thread t stores of its register i "
-                "has to be added by the thread with the same t to its own register i."
-            )
-    return None
-
-
 def steps_by_groups(built, trace) -> list[str]:
     """Are the steps shared, and does a warpgroup meet before its tiles are filled again?"""
     return shared_steps(built, trace) or _group_meets(built, trace)
@@ -152,7 +134,6 @@ EXERCISE = Exercise.read(
     ),
     suspects=STEP_SUSPECTS,
     inspect=steps_by_groups,
-    decode=sums_astray,
     arch=ARCH,
     twin=lambda run: len(range(0, ceil_div(300, STEP), 2)),
 )

@@ -44,7 +44,7 @@ EXERCISE = Exercise.read(
             for words, some in (("one element", (0,)), ("three elements", (0, 1, 2)))
         },
     },
-    outside="A float4 at x + i holds elements i to i + 3 of the row, so i goes on in steps of 4 and ends at N. The index of "
-    "a pointer to float4 counts float4s, and a row has N / 4 of them.",
+    outside="Of float4s: one at x + i holds elements i to i + 3 of the row, so i goes on in steps of 4 and ends at N. The index "
+    "of a pointer to float4 counts float4s, and a row has N / 4 of them.",
     twin=lambda run: run.count("global_requests") // 4,
 )
