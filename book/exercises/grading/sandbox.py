@@ -76,7 +76,7 @@ class Sandbox:
             matrix = next((one for one in arguments if isinstance(one, np.ndarray)), None)
             sent = [_sent(one) for one in arguments]
             said = self._ask({"do": "call", "name": name, "arguments": sent})
-            if said[0] == "raised":
+            if isinstance(said, list) and said[0] == "raised":
                 kind = ValueError if said[1] == "ValueError" else RuntimeError
                 raise kind(said[2] if kind is ValueError else f"{said[1]}: {said[2]}")
             return decoded(said, matrix)
@@ -125,14 +125,10 @@ def _sent(value):
 
 def decoded(coded, matrix: np.ndarray | None):
     """The value that a process sent. Nothing but numbers, words, sequences and tensor maps of `matrix` comes out."""
+    if coded is None or isinstance(coded, bool | int | float | str):
+        return coded
     try:
         kind, value = coded[0], coded[1]
-        if kind == "int":
-            return int(value)
-        if kind == "float":
-            return float(value)
-        if kind in ("constant", "str"):
-            return value
         if kind in ("tuple", "list"):
             found = [decoded(one, matrix) for one in value]
             return tuple(found) if kind == "tuple" else found

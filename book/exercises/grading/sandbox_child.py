@@ -57,13 +57,13 @@ def plain(value, depth=0):
     if depth > 4:
         return ["other", "a deep nest"]
     if value is None or isinstance(value, bool):
-        return ["constant", None if value is None else bool(value)]
+        return None if value is None else bool(value)
     if isinstance(value, numbers.Integral):
-        return ["int", str(int(value))]
+        return int(value)
     if isinstance(value, numbers.Real):
-        return ["float", repr(float(value))]
+        return float(value)
     if isinstance(value, str):
-        return ["str", str(value)[:200]]
+        return str(value)[:200]
     if isinstance(value, (tuple, list)):
         return [
             "tuple" if isinstance(value, tuple) else "list",
