@@ -2,27 +2,9 @@
 
 from numbers import Integral
 
-import numpy as np
+from tensor_layouts import Layout, size
 
 from book.exercises.exercise import Exercise
-
-
-def _offset(shape, stride, coordinate) -> int:
-    """The offset of a coordinate in a layout; a number for a nested mode counts its first part fastest."""
-    if isinstance(shape, int):
-        return coordinate * stride
-    if isinstance(coordinate, tuple):
-        return sum(map(_offset, shape, stride, coordinate))
-    total = 0
-    for part, step in zip(shape, stride, strict=True):
-        size = _size(part)
-        total += _offset(part, step, coordinate % size)
-        coordinate //= size
-    return total
-
-
-def _size(shape) -> int:
-    return shape if isinstance(shape, int) else int(np.prod([_size(part) for part in shape]))
 
 
 def _shape_of(value):
@@ -63,18 +45,19 @@ def composed_layout(answer) -> list[str]:
         return [
             "Shape and stride need the same parentheses: one stride for each number of the shape."
         ]
-    if len(shape) != 2 or _size(shape[0]) != 32 or _size(shape[1]) != 4:
+    if len(shape) != 2 or size(shape[0]) != 32 or size(shape[1]) != 4:
         return [
             "The layout takes (t, v): 32 threads and 4 values, so its two modes have sizes 32 and 4."
         ]
     right = {(t, v): 24 * (4 * (t % 4) + v) + t // 4 for t in range(32) for v in range(4)}
-    given = {at: _offset(shape, stride, at) for at in right}
+    layout = Layout(shape, stride)
+    given = {at: layout(*at) for at in right}
     if given == right:
         return []
     steps = [
-        f"One step of {name} is {what}: {size} elements. This layout takes {given[at]}."
-        for name, what, size, at in _STEPS
-        if given[at] != size
+        f"One step of {name} is {what}: {step} elements. This layout takes {given[at]}."
+        for name, what, step, at in _STEPS
+        if given[at] != step
     ]
     if steps:
         return steps
@@ -87,5 +70,5 @@ EXERCISE = Exercise.read(
     __file__,
     judge=composed_layout,
     variable="(shape, stride)",
-    twin=lambda run: _offset(((4, 8), 4), ((96, 1), 24), (6, 2)),
+    twin=lambda run: Layout(((4, 8), 4), ((96, 1), 24))(6, 2),
 )

@@ -6,13 +6,10 @@ from book.exercises.exercise import Exercise, Goal, Need
 
 def no_spare_room(built, trace):
     room, tile = built.reports["swizzle_rows"].shared_bytes, 32 * 32 * 2
-    return (
-        []
-        if room <= tile
-        else [
-            f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
-        ]
+    said = (
+        f"{room:,} bytes of shared memory: the tile has {tile:,}, and no padding is allowed here."
     )
+    return [] if room <= tile else [said]
 
 
 EXERCISE = Exercise.read(

@@ -43,8 +43,13 @@ def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
         return ""
     if found == right[::-1]:
         return "The two are the other way round: the producer's number comes first"
-    if small == right[0] and (said := _too_many(small, large, consumers, launched)):
-        return said
+    held, there = small + consumers * large, launched * (consumers + 1)
+    sums = f"{small} + {consumers} x {large} = {held}"
+    if small == right[0] and held > there:
+        return (
+            f"{sums} per lane of the {consumers + 1} warpgroups, and the block was given {consumers + 1} x {launched} = {there} "
+            "at launch: the consumers would wait for ever"
+        )
     for name, number in (("producer", small), ("consumers", large)):
         if number % UNIT:
             return f"{number} for the {name} is no multiple of {UNIT}, in which registers are handed out"
@@ -54,24 +59,7 @@ def _bad_share(found, launched: int, consumers: int, producer: int) -> str:
         return f"The producer's code needs {producer} registers, so {small} are too few"
     if small > right[0]:
         return f"The producer needs no more than {right[0]}: {producer}, rounded up to a multiple of {UNIT}, and {LEAST} at least"
-    held, there = small + consumers * large, launched * (consumers + 1)
-    return f"{small} + {consumers} x {large} = {held} of {there}: there is room for {right[1]} in each consumer"
-
-
-def _too_many(small: int, large: int, consumers: int, launched: int) -> str:
-    held, there = small + consumers * large, launched * (consumers + 1)
-    sums = f"{small} + {consumers} x {large} = {held}"
-    if held > there:
-        if held <= 512:
-            return (
-                f"{sums} fit the multiprocessor, but the block was given {consumers + 1} x {launched} = {there} at launch, "
-                "and the consumers would wait for ever"
-            )
-        return (
-            f"{sums} per lane of the {consumers + 1} warpgroups, and there are {consumers + 1} x {launched} = {there}: "
-            "the consumers would wait for ever"
-        )
-    return ""
+    return f"{sums} of {there}: there is room for {right[1]} in each consumer"
 
 
 EXERCISE = Exercise.read(

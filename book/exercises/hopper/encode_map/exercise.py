@@ -1,7 +1,5 @@
 """Encode a tensor map."""
 
-from numbers import Integral
-
 import numpy as np
 
 from book.exercises.exercise import Exercise
@@ -22,46 +20,30 @@ def encoded_map(describe) -> list[str]:
         try:
             found = describe(matrix, rows, row_bytes)
         except ValueError as error:
+            box = error.refused.box if hasattr(error, "refused") else ()
+            said = _wrong_box(box, matrix, rows, row_bytes)
             return [
                 f"For {what}, TensorMap refuses. {error}.",
-                *_refused(error, matrix, rows, row_bytes),
+                *([f"{said[0].upper()}{said[1:]}."] if said else []),
             ]
         if said := _not_the_map(found, matrix, rows, row_bytes, size):
             return [f"For {what}: {said}"]
     return []
 
 
-def _wrong_box(box, rows: int, columns: int, row_bytes: int) -> str:
-    if box == (columns, rows):
+def _wrong_box(box, matrix, rows: int, row_bytes: int) -> str:
+    columns = row_bytes // matrix.itemsize
+    if box == (columns, rows) != (rows, columns):
         return "the box's sides are the other way round. Rows come first, as in the matrix's shape"
-    if box[-1] == row_bytes:
+    if box == matrix.shape:
+        return f"a box is a tile, not the whole matrix: {rows} rows of {columns} elements"
+    if box[-1:] == (row_bytes,):
         return (
             "the box counts elements, not bytes. A row of row_bytes bytes has row_bytes // itemsize"
         )
-    if box[-1] * 2 == row_bytes:
+    if box[-1:] == (row_bytes // 2,) != (columns,):
         return "not every element has two bytes: ask matrix.itemsize"
     return ""
-
-
-def _refused(error: ValueError, matrix, rows: int, row_bytes: int) -> list[str]:
-    asked, size = getattr(error, "refused", None), matrix.itemsize
-    if asked is None:
-        return []
-    columns = row_bytes // size
-    if any(not isinstance(n, Integral) for n in asked.box):
-        return ["The box has whole numbers: / gives a float, // an integer."]
-    if asked.array.shape != matrix.shape:
-        return ["The rows of the map have to be the rows of the matrix: do not transpose it."]
-    if asked.box == (rows, columns):
-        return [
-            f"The box is right. The swizzle is the number of bytes in a row of it, {row_bytes}."
-        ]
-    if asked.box == matrix.shape:
-        return [
-            f"A box is a tile, not the whole matrix: {rows} rows of {columns} elements of {size} bytes."
-        ]
-    said = _wrong_box(asked.box, rows, columns, row_bytes)
-    return [f"{said[0].upper()}{said[1:]}."] if said else []
 
 
 def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
@@ -72,7 +54,7 @@ def _not_the_map(found, matrix, rows: int, row_bytes: int, size: int) -> str:
     columns = row_bytes // size
     if found.box != (rows, columns):
         should = f"the box is {found.box}, and should be ({rows}, {columns}): rows, then elements of {size} bytes"
-        return _wrong_box(found.box, rows, columns, row_bytes) or should
+        return _wrong_box(found.box, matrix, rows, row_bytes) or should
     if found.swizzle != row_bytes:
         if not found.swizzle:
             return "the box is right, and there is no swizzle, so a column of chunks would lie in the same banks"

@@ -37,8 +37,6 @@ def _wrong_count(given, threads: int, registers: int, kib: int) -> str:
         return f"a count is an integer, not {given!r}{more}"
     if number == occupancy(80, threads, registers, kib * 1024).blocks:
         return ""
-    if number < 0:
-        return f"not {number}; a count is 0 or more"
     uses = dict(zip(SM_80, (threads, threads * registers, kib + 1, 1), strict=True))
     over = [name for name, each in uses.items() if number * each > SM_80[name]]
     if not over:
