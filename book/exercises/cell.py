@@ -104,15 +104,10 @@ def check(name: str, answer=None) -> None:
 
 
 def _show(drawing) -> None:
-    if _in_notebook():
+    if getattr(get_ipython(), "kernel", None) is not None:  # in a notebook
         display(drawing)
     else:
         print(f"\n{drawing.plain()}")
-
-
-def _in_notebook() -> bool:
-    shell = get_ipython()
-    return shell is not None and getattr(shell, "kernel", None) is not None
 
 
 def _has_compiled(name: str) -> bool:

@@ -14,7 +14,10 @@ from .suspects import SUSPECTS
 
 def wrong(case: Case, got: np.ndarray) -> np.ndarray:
     """Mask of the elements that are not what they must be, the never written among them."""
-    return ~_close(got, case.expected, case) | unwritten(got)
+    if case.tolerance == 0:
+        return (got != case.expected) | unwritten(got)
+    with np.errstate(invalid="ignore"):
+        return ~(np.abs(got - case.expected) <= case.tolerance * case.scale) | unwritten(got)
 
 
 def named(
@@ -33,7 +36,8 @@ def named(
         rows = [
             row
             for row in rows
-            if _predicted(first[0], row[1]) is None or _alike(*first, gone, row[1])
+            if (there := _predicted(first[0], row[1])) is None
+            or (_same(*first, there, 20) | gone).all()
         ]
     missing = unwritten(got)
     if not (wrong(case, got) & ~missing).any():
@@ -108,20 +112,6 @@ def unexplained(case: Case, got: np.ndarray, bad: np.ndarray) -> Finding:
     return Finding("unexplained", bad, evidence, EFFECT)
 
 
-def _close(got: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
-    if case.tolerance == 0:
-        return got == expected
-    with np.errstate(invalid="ignore"):
-        return np.abs(got - expected) <= case.tolerance * case.scale
-
-
-def _alike(case: Case, got, missing, guess) -> bool:
-    predicted = _predicted(case, guess)
-    if predicted is None:
-        return False  # the suspect does not fit these shapes
-    return bool((_same(case, got, predicted, 20) | missing).all())
-
-
 def _same(case: Case, got, predicted, times: float) -> np.ndarray:
     if not case.tolerance:
         return got == predicted
@@ -163,7 +153,8 @@ def _moved(case: Case, got, bad, missing) -> Finding | None:
     if case.tolerance:
         return None
     gone = missing.reshape(mine.shape).any(1)
-    if not whole and not _mostly_elsewhere(mine[~gone], right):
+    wrongs = mine[~gone & (mine != right).any(1)]
+    if not whole and np.isin(wrongs, right).mean() <= 0.5:
         return None  # by chance, here and there
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))
@@ -171,12 +162,6 @@ def _moved(case: Case, got, bad, missing) -> Finding | None:
             here, there = (list(map(int, np.unravel_index(i, shape))) for i in (at, found[0]))
             return Finding("moved-chunk", None, {"here": here, "there": there, "chunk": chunk})
     return None
-
-
-def _mostly_elsewhere(mine, right) -> bool:
-    """Whether most of what is wrong is right at another place."""
-    bad = (mine != right).any(1) if len(mine) == len(right) else slice(None)
-    return bool(np.isin(mine[bad], right).mean() > 0.5)
 
 
 def _fitted(case: Case, got, bad, missing) -> Finding | None:

@@ -191,15 +191,10 @@ class Exercise:
 
 
 def cuda(path: Path, wanted: str) -> str:
-    """One version of a CUDA file that holds both, GIVEN or ANSWER."""
-    return version(path.read_text(encoding="utf-8"), wanted)
-
-
-def version(text: str, wanted: str) -> str:
-    """The lines of one version, the `#ifdef SOLUTION` lines themselves left out."""
+    """One version of a CUDA file that holds both, GIVEN or ANSWER, without the `#ifdef SOLUTION` lines themselves."""
     marks = {"#ifdef SOLUTION": ANSWER, "#else": GIVEN, "#endif": BOTH}
     reading, lines = BOTH, []
-    for line in text.splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line in marks:
             reading = marks[line]
         elif reading in (BOTH, wanted):

@@ -1,7 +1,5 @@
 """What the emulator stopped at, and the hazards that it found, in words and in the lines of the reader's kernel."""
 
-import math
-import re
 from textwrap import shorten
 
 from emulator import errors
@@ -179,22 +177,6 @@ def _mbarrier(one: errors.Lack) -> str:
     elif one.phase and one.pending == one.expected and not one.missing:
         text += f". If phase {one.phase - 1} was meant, the parity to wait for is {1 - one.wanted}"
     return f"{text}."
-
-
-_BOUNDS = re.compile(r"\.maxntid\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?")
-
-
-def explain_refusal(error: Exception, threads: int, ptx: str = "") -> tuple[str, ...]:
-    """Headline and lines for a launch that was refused before it began: `threads` per block, shared memory, types."""
-    promised = _BOUNDS.search(ptx)
-    if promised and math.prod(int(n) for n in promised.groups() if n) < threads:
-        return (
-            "it cannot be launched",
-            f"__launch_bounds__ promises fewer threads per block than the {threads} that are launched.",
-            f"Leave it out, or write __launch_bounds__({threads}).",
-        )
-    text = str(error).splitlines()[0].rstrip(".")
-    return ("it cannot be launched", f"{text}.")
 
 
 def parameter_name(number: int, source: str, kernel: str) -> str:

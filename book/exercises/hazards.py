@@ -47,7 +47,7 @@ def explain_hazards(
         if hazard.kind == "uninitialised-register" and second is not None:
             first, second = second, None  # where the variable is first read tells more
         if not who and first == second and hazard.kind in ("read-after-write", "write-after-read"):
-            who = _who_meets(hazard, _place_of_shared(hazard, source))
+            who = _who_meets(hazard, f"byte {hazard.offset} of {hazard.symbol}")
         if hazard.kind == "unfinished-copy" and first and first == second:
             did = (
                 "is copied to while another copy to the same place is under way: a tile is fetched twice, or two tiles go to "
@@ -139,23 +139,6 @@ def _who_meets(hazard, place: str) -> str:
         )
     one, two = _threads(hazard)
     return f"For example, {two} {did} {place}, and {one} {does} it."
-
-
-_DIMENSIONS = re.compile(r"\[\s*(\d+)\s*\]")
-
-
-def _place_of_shared(hazard, source: str) -> str:
-    """ "s[128]", where the declaration tells; else "one place of s"."""
-    name = hazard.symbol
-    found = re.search(
-        rf"__shared__[^;]*?\b(?:float|int|unsigned)\s+(?:[^;]*?\W)?{re.escape(name)}((?:\s*\[[^\]]*\])+)",
-        source,
-    )
-    sizes = [int(n) for n in _DIMENSIONS.findall(found[1])] if found else []
-    if not sizes or len(sizes) != found[1].count("[") or hazard.offset // 4 >= np.prod(sizes):
-        return f"one place of {name}"
-    at = np.unravel_index(hazard.offset // 4, sizes)
-    return name + "".join(f"[{int(i)}]" for i in at)
 
 
 def _threads(hazard) -> tuple[str, str]:

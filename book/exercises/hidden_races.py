@@ -45,10 +45,6 @@ def between_blocks(exercise: Exercise, source: str, built: kernels.Build, cases)
             trace = attempt(weaker, exercise.name, case).trace
             if trace is None:
                 continue
-            if races := [hazard for hazard in trace.hazards if _is_race(hazard)]:
+            if races := [h for h in trace.hazards if h.kind == "global-race" and h.other_block]:
                 return (*explain_hazards(trace, source, f"{exercise.name}.cu", races, case), why)
     return ()
-
-
-def _is_race(hazard) -> bool:
-    return hazard.kind == "global-race" and hazard.other_block is not None

@@ -24,7 +24,7 @@ from .goals import beyond_at_drawn_size, measured
 from .hazards import absent_lanes
 from .hidden_races import between_blocks
 from .mistake import mistake
-from .pictures import of_accesses, of_hazards
+from .pictures import Meeting, of_accesses
 from .verdict import Verdict
 from .words import words
 
@@ -165,7 +165,7 @@ def _pictures(kernel: Kernel, one: Attempt) -> tuple:
     """Of a launch that is wrong: its first hazard. Nothing where it stopped."""
     if one.error is not None or one.trace.uneven or absent_lanes(one.trace):
         return ()
-    return of_hazards(one.trace, kernel.source)
+    return tuple(Meeting(hazard, kernel.source) for hazard in one.trace.hazards[:1])
 
 
 def _is_mistake(one: Attempt) -> bool:

@@ -257,12 +257,9 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
     return LabReport(size, tuple(runs))
 
 
-PARAMETERS = "void {}(const half* A, const half* B, float* C, int M, int K, int N) {{"
-
-
 def _exercise(kernel: LabKernel) -> Exercise:
     """What the exercises' finders ask: the parameters, the solution and the suspects."""
-    given = PARAMETERS.format(kernel.name)
+    given = f"void {kernel.name}(const half* A, const half* B, float* C, int M, int K, int N) {{"
     return Exercise(
         kernel.name, "", 0, "", ("", ""), "", given=given, answer=SOLUTION, suspects=SUSPECTS
     )

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from emulator import errors
 
 from .attempt import Attempt, in_ample_memory
 from .causes import Kernel, gone_astray, sizes_differ
 from .diagnose import named
-from .explain import STOPPED, explain_error, explain_refusal
+from .explain import STOPPED, explain_error
 from .finding import told
 from .hazards import absent_lanes, explain_absent, explain_hazards, explain_uneven
 from .signature import differences
@@ -36,7 +34,8 @@ def _mistake(kernel: Kernel, tries: Sequence[Attempt], later) -> tuple:
     if isinstance(last.error, errors.Unsupported):
         return ("the emulator cannot run it", str(last.error))
     if last.error is not None:
-        return explain_refusal(last.error, int(np.prod(last.case.block)), kernel.built.ptx)
+        text = str(last.error).splitlines()[0].rstrip(".")
+        return ("it cannot be launched", f"{text}.")
     if absent_lanes(last.trace):
         return explain_absent(last.trace, kernel.source, kernel.file)
     if last.trace.uneven:

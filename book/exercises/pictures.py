@@ -117,7 +117,3 @@ class Meeting:
     def drawing(self) -> Drawing:
         """Who touches what, and what is missing in between."""
         return figures.hazard(self.found, self.source)
-
-
-def of_hazards(trace, source: str) -> tuple[Meeting, ...]:
-    return tuple(Meeting(hazard, source) for hazard in trace.hazards[:1])

@@ -146,19 +146,10 @@ def spans(name: str, shape, found: np.ndarray, most: int = 3) -> str:
     def at(i) -> str:
         return element(name, np.unravel_index(int(i), shape))
 
-    def joined(parts) -> str:
-        return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
-    if len(runs) <= most:
-        return joined(
-            [
-                text
-                for run in runs
-                for text in ([f"{at(run[0])} to {at(run[-1])}"] if len(run) > 2 else map(at, run))
-            ]
-        )
-    shown = ", ".join(
+    parts = [
         f"{at(run[0])} to {at(run[-1])}" if len(run) > 1 else at(run[0]) for run in runs[:most]
-    )
-    return f"{shown} and so on ({len(found)} in all, the last {at(found[-1])})"
+    ]
+    if len(runs) > most:
+        return f"{', '.join(parts)} and so on ({len(found)} in all, the last {at(found[-1])})"
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

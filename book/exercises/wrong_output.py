@@ -122,9 +122,6 @@ def _in_shared(kernel: Kernel, one: Attempt) -> list[str]:
         for row in one.trace.instructions
         if row.shared_wavefronts and row.opcode.startswith(("ld", "st"))
     } - {None}
-    if not lines:
-        return []
     listed = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, sorted(lines)[:6]))}"
-    return [
-        f"Look at the indices where shared memory is written and read ({listed}), and at what is done with the values."
-    ]
+    said = f"Look at the indices where shared memory is written and read ({listed}), and at what is done with the values."
+    return [said] if lines else []

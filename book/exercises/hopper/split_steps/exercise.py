@@ -1,6 +1,5 @@
 """Split K between warpgroups."""
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -56,9 +55,6 @@ def steps_by_groups(built, trace) -> list[str]:
     return shared_steps(built, trace) or _group_meets(built, trace)
 
 
-STEPS_TAKEN, GROUP_WARPS = 3, 4  # at K = 192, by both warpgroups together; warps of one of them
-
-
 def _group_meets(built, trace) -> list[str]:
     """At K = 192 warpgroup 0 has two steps and warpgroup 1 one. Counted is who comes to barriers that order its warps."""
     meetings = sum(
@@ -71,20 +67,11 @@ def _group_meets(built, trace) -> list[str]:
             row.opcode.startswith("mbarrier") or "," in row.text
         )  # one operand: the whole block meets
     )
-    if meetings < GROUP_WARPS:
+    if meetings < 4:  # warps of one of them
         return [
             "Nothing keeps thread 0 of a warpgroup from asking for the next tiles while another of its warps still multiplies "
             "these. After wgmma_wait<0>() all four warps have to meet, as named_barrier(1 + group, 128) makes them."
         ]
-    constants = dict(re.findall(r"mov\.[bus]32\s+(%\w+), (\d+);", built.ptx))
-    for row in trace.rows("bar.sync"):
-        operands = re.findall(r"%\w+|\b\d+\b", row.text.split(None, 1)[1])
-        number, threads = [constants.get(x, x) for x in (*operands, "", "")[:2]]
-        if number.isdigit() and threads == "128" and row.warps > (STEPS_TAKEN - 1) * GROUP_WARPS:
-            return [
-                f"Both warpgroups meet at barrier {number}, which lets go when any 128 threads have come: some of each. Each "
-                "warpgroup needs a barrier of its own number."
-            ]
     return []
 
 
