@@ -163,17 +163,25 @@ STEPS = {  # PTX that begins like this: what a turn of part B does there
 }
 
 
+TILES = (
+    (0, 0),
+    (1_024, 1),
+    (2_048, 0),
+    (4_096, 1),
+)  # first byte and buffer: two tiles of A, then two of B
+
+
 def turns(done: LabRun, tiles: int = 3) -> list[str]:
     """What warp 0 of the first block does before its loop and in the loop's first turns, with the buffers it uses.
 
     From the trace, in the order of the PTX. Which buffer an address lies in follows from where fragments are
-    loaded; "?" where the tiles do not lie as in `_regions`. Empty when the kernel multiplies nothing on tensor cores.
+    loaded; "?" where the tiles do not lie as in the lab's skeleton. Empty when the kernel multiplies nothing on tensor cores.
     """
     rows = [(step, row) for row in done.trace.instructions if (step := _step(row.opcode))]
     if not any(step == "wmma.mma" for step, _ in rows):
         return []
     starts = {a for step, row in rows if step == "wmma.load" for a in _addresses(done, row)}
-    places = _regions(starts)
+    places = TILES if starts >= {start for start, _ in TILES} else ()
     warps = done.trace.blocks * done.kernel.threads[0] // 32
     loop = [(step, row) for step, row in rows if _times(done, row, warps) > 1]
     before = [(step, row) for step, row in rows if _times(done, row, warps) == 1]
@@ -211,17 +219,6 @@ def _words(rows, done, places, turn, title) -> str:
         if not said or said[-1] != words:
             said.append(words)
     return f"{title}: {', '.join(said)}" if said else ""
-
-
-def _regions(starts: set[int]) -> list[tuple[int, int]]:
-    """(first byte, buffer) of the lab's four tiles, from where fragments are loaded: two of A, then two of B, or by turns."""
-    a_bytes, b_bytes = 32 * 16 * 2, 16 * 64 * 2
-    plain = [0, a_bytes, 2 * a_bytes, 2 * a_bytes + b_bytes]
-    by_turns = [0, a_bytes, a_bytes + b_bytes, 2 * a_bytes + b_bytes]
-    for first, buffers in ((plain, (0, 1, 0, 1)), (by_turns, (0, 0, 1, 1))):
-        if set(first) <= starts:
-            return list(zip(first, buffers, strict=True))
-    return []
 
 
 def show_turns(*sources: str) -> None:
