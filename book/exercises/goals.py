@@ -4,6 +4,8 @@ from collections import defaultdict
 
 import numpy as np
 
+from emulator.counts.trace import COLUMNS
+
 from .attempt import attempt
 from .counts import of_row
 from .exercise import Goal
@@ -54,11 +56,14 @@ def measured(kernel, traces) -> tuple[list[str], list[str]]:
             continue
         trace = traces[goal.case]
         missed += [told, *_worst_lines(trace, goal, kernel.source, kernel.name)]
-        if goal.metric == "shared_wavefronts" and _no_conflicts(trace):
+        if (
+            goal.metric == "shared_wavefronts"
+            and _no_conflicts(trace)
+            and not any("of the 32 lanes" in x for x in missed)
+        ):
             missed.append(
-                "These accesses have no conflicts, so there are too many of them. Does one lane of a warp do the work of many? "
-                "And the compiler makes one 16-byte read of four neighbours where it can unroll the loops, which needs bounds "
-                "that are constants."
+                "These accesses have no conflicts, so there are too many of them. The compiler makes one 16-byte read of four "
+                "neighbours where it can unroll the loops, which needs bounds that are constants."
             )
     return reached, missed
 
@@ -87,7 +92,21 @@ def _worst_lines(trace, goal: Goal, source: str, name: str, most: int = 2) -> li
         elif goal.metric == "global_sectors":
             text += f" in {sum(row.global_requests for row in lines[n]):,} requests"
         said += [quote(n, source, ".cu"), f"  {text}"]
+        if goal.metric in COLUMNS:
+            said += _few_lanes(lines[n])
     return said
+
+
+def _few_lanes(rows) -> list[str]:
+    """A sentence where hardly any lane of a warp executes the accesses among these rows of a line."""
+    rows = [row for row in rows if row.global_requests or row.shared_wavefronts]
+    warps, threads = (sum(getattr(row, what) for row in rows) for what in ("warps", "threads"))
+    if not warps or threads > 2 * warps:
+        return []
+    return [
+        f"  Only {max(threads // warps, 1)} of the 32 lanes of a warp is active there: a test or a loop gives one thread the "
+        "work of many. Share it out, so that neighbouring threads take neighbouring elements."
+    ]
 
 
 def _no_conflicts(trace) -> bool:
