@@ -45,12 +45,15 @@ def composed_layout(answer) -> list[str]:
         return [
             "Shape and stride need the same parentheses: one stride for each number of the shape."
         ]
+    try:
+        layout = Layout(shape, stride)
+    except ValueError as error:  # a size below 0
+        return [f"{error}."]
     if len(shape) != 2 or size(shape[0]) != 32 or size(shape[1]) != 4:
         return [
             "The layout takes (t, v): 32 threads and 4 values, so its two modes have sizes 32 and 4."
         ]
     right = {(t, v): 24 * (4 * (t % 4) + v) + t // 4 for t in range(32) for v in range(4)}
-    layout = Layout(shape, stride)
     given = {at: layout(*at) for at in right}
     if given == right:
         return []
