@@ -154,7 +154,7 @@ def _moved(case: Case, got, bad, missing) -> Finding | None:
         return None
     gone = missing.reshape(mine.shape).any(1)
     wrongs = mine[~gone & (mine != right).any(1)]
-    if not whole and np.isin(wrongs, right).mean() <= 0.5:
+    if not whole and 2 * np.isin(wrongs, right).sum() <= wrongs.size:
         return None  # by chance, here and there
     for at in np.flatnonzero((mine != right).any(1) & ~gone):
         found = np.flatnonzero((right == mine[at]).all(1))

@@ -14,6 +14,7 @@ import kernels
 from kernels.build import DEFAULT_ARCH
 from kernels.gpus import choose
 from kernels.launch import prepare_on_gpu
+from measure.clock import elapsed
 
 from .attempt import Attempt, attempt
 from .causes import Kernel, find_entry
@@ -331,16 +332,9 @@ def _launch(kernel: LabKernel, one: Kernel, A, B, machine) -> LabRun:
     import cupy
 
     a, b, c = cupy.asarray(A), cupy.asarray(B), cupy.asarray(poisoned((M, N)))
-    start, stop = cupy.cuda.Event(), cupy.cuda.Event()
     go = prepare_on_gpu(one.built, one.entry, *geometry, (a, b, c, *sizes), kernel.shared_bytes)
     go()  # the first launch loads the kernel, and is not timed
-    times = []
-    for _ in range(SAMPLES):
-        start.record()
-        go()
-        stop.record()
-        stop.synchronize()
-        times.append(cupy.cuda.get_elapsed_time(start, stop))
+    times = [elapsed(go) for _ in range(SAMPLES)]
     return LabRun(kernel, c.get(), ms=float(np.median(times)))
 
 

@@ -1,4 +1,4 @@
-"""Number formats that NumPy lacks, against ml_dtypes' definition where that is installed, and by their own rules."""
+"""Number formats that NumPy lacks, against their definition and by their own rules."""
 
 import numpy as np
 import pytest
@@ -31,6 +31,13 @@ def test_ties_go_to_the_even_code(name):
     ties = ((low.astype(np.float64) + high) / 2).astype(np.float32)
     assert (encode(ties, name) == codes + codes % 2).all()
     assert (encode(-low, name) & (codes.dtype.type(1) << (8 * codes.itemsize - 1))).all()
+
+
+def test_e4m3_is_a_sign_four_bits_of_exponent_and_three_of_mantissa():
+    code = np.arange(128)
+    exponent, mantissa = code >> 3, code & 7
+    value = np.where(exponent, (8 + mantissa) * 2.0 ** (exponent - 10), mantissa * 2.0**-9)
+    assert (E4M3[:127] == value[:127]).all() and (E4M3[128:255] == -value[:127]).all()
 
 
 def test_what_is_stored_comes_back():
