@@ -19,6 +19,7 @@ from kernels.settings import configuration
 from . import ncu
 from .provenance import FOLDER, load, rows_in, store
 from .results import recordings
+from .stall_places import sampled
 from .timing import matrices, rung_launches
 
 SIZE = (4096, 4096, 4096)
@@ -105,21 +106,21 @@ STALLS = {
     "short_scoreboard": Reason(
         "short scoreboard",
         "waits for data from shared memory",
-        "data from shared memory",
+        "data from shared memory, as a rule",
         "data from shared memory",
         "load fragments earlier; remove bank conflicts",
     ),
     "long_scoreboard": Reason(
         "long scoreboard",
         "waits for data from L1, L2 or device memory",
-        "data from L1, L2 or device memory",
+        "data from L1, L2 or device memory; in Hopper's kernels an mbarrier, too",
         "data from L1, L2 or memory",
         "more bytes under way: pipelines, more warps",
     ),
     "barrier": Reason(
         "barrier",
         "waits at `__syncthreads()` for other warps",
-        "other warps at `__syncthreads()`",
+        "other warps at `__syncthreads()`; in Hopper's kernels the end of a `wgmma`, too",
         "the other warps at a barrier",
         "fewer barriers; blocks that do not wait together",
     ),
@@ -160,6 +161,12 @@ STALLS = {
     ),
 }
 WAITS = {name: reason.here for name, reason in STALLS.items() if reason.here}
+# Of a kernel that copies by TMA, as samples of where its warps stand show (`stall_places`).
+ON_TMA = {
+    "long_scoreboard": "data from memory, or an mbarrier",
+    "barrier": "a barrier, or the end of a wgmma",
+}
+OTHERS = ("branch_resolving", "drain", "gmma", "imc_miss", "membar", "misc", "sleeping", "tex_throttle")  # fmt: skip
 STALL_METRIC = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 
@@ -169,19 +176,22 @@ def watched() -> list[str]:
 
 
 def limit(name: str) -> dict:
-    """A rung's row: `METRICS` and stalls of one launch at `SIZE` and the configuration of `kernels.settings`.
+    """A rung's row: `METRICS`, stalls and where they are (`stall_places.places`), of one launch at `SIZE` and the configuration
+    of `kernels.settings`.
 
     Bytes do not explain how busy L2 is: its slices take requests, look up a tag for each line that a request touches,
     and then move sectors. All three are counted.
     """
     macros = dict(configuration(name, SIZE).macros)
-    metrics = [*METRICS.values(), *(STALL_METRIC.format(reason) for reason in STALLS)]
+    reasons = (*STALLS, *OTHERS)
+    metrics = [*METRICS.values(), *(STALL_METRIC.format(reason) for reason in reasons)]
     program = ["measure.limits", json.dumps([name, SIZE, macros])]
     values = ncu.count(find(name).entry, metrics, program, launch=1)
-    stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in STALLS}
+    stalls = {reason: values.get(STALL_METRIC.format(reason)) for reason in reasons}
     row = {words: values.get(metric) for words, metric in METRICS.items()}
     row["milliseconds"] = row["milliseconds"] / 1e6  # ncu's base unit is the nanosecond
-    found = {"rung": name, "size": list(SIZE), "config": macros, **row, "stalls": stalls}
+    places = sampled(find(name).entry, program, launch=1)
+    found = {"rung": name, "size": list(SIZE), "config": macros, **row, "stalls": stalls, "places": places}  # fmt: skip
     return {**found, "analysis": analysis(found)}
 
 
@@ -191,7 +201,8 @@ def analysis(row: dict) -> str:
     """
     parts = {words: row[metric] for metric, words in PARTS.items() if row.get(metric) is not None}
     busy = sorted(parts.items(), key=lambda part: -part[1])
-    waits = {WAITS[reason]: n for reason, n in row["stalls"].items() if reason in WAITS and n}
+    names = WAITS | (ON_TMA if find(row["rung"]).boxes else {})
+    waits = {names[reason]: n for reason, n in row["stalls"].items() if reason in names and n}
     # fsum: from 3.12 on, Python's sum rounds otherwise than before
     issue = math.fsum(clocks for clocks in row["stalls"].values() if clocks)
     longest = sorted(waits.items(), key=lambda wait: -wait[1])[:2]
