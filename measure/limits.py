@@ -183,6 +183,7 @@ def limit(name: str) -> dict:
     and then move sectors. All three are counted.
     """
     macros = dict(configuration(name, SIZE).macros)
+    plan(name, *SIZE, macros)  # here, too, so that the file names the compiler of the build
     reasons = (*STALLS, *OTHERS)
     metrics = [*METRICS.values(), *(STALL_METRIC.format(reason) for reason in reasons)]
     program = ["measure.limits", json.dumps([name, SIZE, macros])]
