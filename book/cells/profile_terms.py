@@ -5,7 +5,8 @@ from __future__ import annotations
 import figures
 from book.cells import columns, limits
 from kernels.rungs import find
-from measure.limits import METRICS, STALLS
+from measure.limits import METRICS, OTHERS, STALLS
+from measure.main_loops import WORDS
 
 LEAST = 0.05  # clocks: a shorter stall has no row
 # What the tables of chapters call it: (what it counts, what 100% would be); `limits.BUSY` has their keys.
@@ -98,6 +99,8 @@ def stalls(*rungs: str) -> None:
         each = [row["stalls"].get(reason) or 0 for row in found]
         if max(each) >= LEAST:
             rows.append([one.name, *(f"{value:.1f}" for value in each)])
+    others = [sum(row["stalls"][reason] or 0 for reason in OTHERS) for row in found]
+    rows.append(["others", *(f"{value:.1f}" for value in others)])
     warps = [16 * row["warps resident, %"] / 100 for row in found]
     rates = [row["issue slots used, %"] / 100 for row in found]
     rows += [
@@ -107,6 +110,26 @@ def stalls(*rungs: str) -> None:
     ]
     heads = {"stall": "clocks that a warp spends so, from one of its instructions to the next"}
     heads |= {rung: find(rung).idea for rung in rungs}
+    columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
+
+
+def places(*rungs: str, least: float = 0.05) -> None:
+    """Shows at which instructions warps wait, where that is at least this share of all samples of a rung."""
+    rows = []
+    for rung in rungs:
+        for at in limits.row(rung)["places"]:
+            if at["share"] >= least and at["reason"] in limits.WAITS:
+                opcode = at["instruction"].split(".")[0]
+                means = {**WORDS, "UCGABAR_WAIT": "barrier of the cluster"}.get(opcode, "")
+                where = [f"`{at['instruction']}`", means, f"{100 * at['share']:.0f}%"]
+                rows.append([rung, STALLS[at["reason"]].name, *where])
+    heads = {
+        "": "",
+        "stall": "Nsight Compute's name of the reason",
+        "at": "the instruction that could not be issued; of a branch, what sets its condition",
+        "that is": "what it does",
+        "samples": "share of all samples of the kernel's warps",
+    }
     columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
 
 

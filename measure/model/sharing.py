@@ -37,7 +37,7 @@ def delivery(
 
 
 def first_asked(counts: Counts, size: tuple[int, int, int], tiles: int) -> float:
-    """Which part of the bytes of a k-step no other block asks for, of `tiles` blocks that run at a time."""
+    """Which part of the bytes of a k-step is asked for the first time, by `tiles` blocks that run at a time."""
     parts = counts.macros.get("SPLIT", 1)
     if parts == 0:  # each block begins at a place of its own along k
         return 1.0

@@ -106,6 +106,7 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "reading_a_profile": [
         "limits.show(",
         "profile_terms.stalls(",
+        'profile_terms.places("mma_multistage", "wgmma_persistent", "wgmma_cluster")',
         "profile_terms.traffic(",
         "profile_terms.clock_table(",
     ],
