@@ -14,8 +14,7 @@ from kernels.errors import NoCompiler
 from . import lab
 from .catalogue import EXERCISES, find
 from .compiler_words import explained
-from .device_code import device_code
-from .includes import missing
+from .includes import device_code, missing
 from .judge import compile_cell, judge
 from .time_limit import DoesNotEnd, time_limit
 from .verdict import RIGHT, WRONG, Verdict

@@ -6,6 +6,7 @@ from kernels.errors import Diagnostic
 from kernels.headers import include_folders
 from kernels.nvrtc import compiler
 from kernels.rung import FOLDER as RUNG_FOLDER
+from measure.others_source import device_source
 
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"]+)[>\"]", re.MULTILINE)
 _DIRECTIVE = re.compile(r"(?m)^[ \t]*(?:#|%:|\?\?=)[ \t]*(?:include|import)[^\n]*")
@@ -41,6 +42,14 @@ def for_kernels(header: str) -> bool:
     """Device headers of CUDA, and those that lie beside the ladder's kernels."""
     beside = re.fullmatch(r"\w+\.cuh?", header) and (RUNG_FOLDER / header).is_file()
     return bool(_FOR_KERNELS.fullmatch(header) or beside)
+
+
+def device_code(text: str) -> str:
+    """The same file with host functions and host includes blanked out: line numbers stay what they were.
+
+    The compiler for kernels takes no host code, so `main` and its helpers must go; the kernels are left as they are.
+    """
+    return device_source(INCLUDE.sub(lambda m: m[0] if for_kernels(m[1]) else "", text)).text
 
 
 def missing(text: str, file: str) -> tuple[Diagnostic, ...]:

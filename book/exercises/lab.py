@@ -20,10 +20,10 @@ from .attempt import Attempt, attempt
 from .causes import Kernel, find_entry
 from .copies_in_flight import ahead
 from .counts import count
-from .device_code import device_code
 from .diagnose import findings
 from .exercise import ANSWER, FOLDER, GIVEN, Case, Exercise, Product, cuda
 from .finding import Finding
+from .includes import device_code
 from .launches import ceil_div, poisoned, unwritten
 from .mistake import mistake
 from .verdict import RIGHT, WRONG, folded

@@ -15,7 +15,7 @@ from kernels.occupancy import occupancy
 
 from .causes import find_entry
 from .counts import count
-from .device_code import device_code
+from .includes import device_code
 from .lab import (
     FILES,
     KERNELS,

@@ -8,7 +8,7 @@ import pytest
 
 import kernels
 from book.exercises import lab, lab_evidence
-from book.exercises.device_code import device_code
+from book.exercises.includes import device_code
 from kernels.launch import launch
 from tests.book.exercises.test_exercises import edited
 
