@@ -70,33 +70,23 @@ ALWAYS_ASYNC = """\
 #line 1 "always_async.h"
 #include <cuda/pipeline>
 namespace cuda {
-template <class Pipe> constexpr bool of_one_thread = false;
-template <> constexpr bool of_one_thread<pipeline<thread_scope_thread>> = true;
-template <int Bytes> __device__ __forceinline__ void start_copy(unsigned to, const void* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(Bytes) : "memory");
+__device__ __forceinline__ void start_copy(unsigned to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
-template <class To, class From, class Size, class Pipe>
-__device__ __forceinline__ void always_async(To* to, const From* from, Size size, Pipe& pipe) {
-    if constexpr (of_one_thread<Pipe>) {
-        const unsigned bytes = unsigned(size_t(size));
-        const unsigned place = unsigned(__cvta_generic_to_shared(to));
-        const unsigned odd = (bytes | place | unsigned(reinterpret_cast<size_t>(from))) % 4;
-        const bool halves = bytes == 2 && (place ^ unsigned(reinterpret_cast<size_t>(from))) % 4 == 0;
-        const char* source = reinterpret_cast<const char*>(from);
-        if (odd == 0) {
-            for (unsigned i = 0; i < bytes; i += 4) start_copy<4>(place + i, source + i);
-        } else if (halves) {
-            if (place % 4 == 0) start_copy<4>(place, source);
-        } else {
-            memcpy_async(to, from, size, pipe);
-        }
+template <class To, class From, class Size>
+__device__ __forceinline__ void always_async(To* to, From* from, Size size, pipeline<thread_scope_thread>& pipe) {
+    const unsigned bytes = unsigned(size_t(size));
+    const unsigned place = unsigned(__cvta_generic_to_shared(to)), source = unsigned(reinterpret_cast<size_t>(from));
+    if ((bytes | place | source) % 4 == 0) {
+        for (unsigned i = 0; i < bytes; i += 4) start_copy(place + i, reinterpret_cast<const char*>(from) + i);
+    } else if (bytes == 2 && (place ^ source) % 4 == 0) {
+        if (place % 4 == 0) start_copy(place, from);
     } else {
         memcpy_async(to, from, size, pipe);
     }
 }
-template <class Group, class To, class From, class Size, class Pipe>
-__device__ __forceinline__ void always_async(const Group& group, To* to, const From* from, Size size, Pipe& pipe) {
-    memcpy_async(group, to, from, size, pipe);
+template <class... Others> __device__ __forceinline__ void always_async(Others&&... others) {
+    memcpy_async(static_cast<Others&&>(others)...);
 }
 }
 #define memcpy_async always_async
