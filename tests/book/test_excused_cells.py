@@ -165,8 +165,6 @@ EXCUSED = {  # chapter -> first lines of its excused cells, in order
     "lab3": [
         'evidence.at_full_size(source("lab3"))',
         "evidence.at_full_size(*evidence.LADDER)",
-        'evidence.show_speedups(source("lab3"))',
-        "evidence.show_speedups()",
     ],
     "progress": [
         "progress()",
