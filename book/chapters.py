@@ -208,14 +208,20 @@ def from_markdown(draft: Path) -> Path:
     path = ROOT / "book" / f"{draft.stem}.ipynb"
     notebook = jupytext.read(draft, fmt="md:myst")
     write_setup_cell(notebook)
-    if path.exists():
-        kept = {c.source: c for c in read(path).cells if c.cell_type == "code"}
-        for cell in notebook.cells:
-            if cell.cell_type == "code" and cell.source in kept:
-                cell.outputs = kept[cell.source].outputs
-                cell.execution_count = kept[cell.source].execution_count
+    keep_outputs(notebook, path)
     write(notebook, path)
     return path
+
+
+def keep_outputs(notebook, path: Path) -> None:
+    """Takes over what the notebook of this path has stored, for cells whose source is the same."""
+    if not path.exists():
+        return
+    kept = {c.source: c for c in read(path).cells if c.cell_type == "code"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.source in kept:
+            cell.outputs = kept[cell.source].outputs
+            cell.execution_count = kept[cell.source].execution_count
 
 
 def _problem(do: str, files: list[Path]) -> str | None:

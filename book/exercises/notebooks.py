@@ -7,6 +7,7 @@ the solution with its explanation, the last three folded.
 import argparse
 import re
 
+import jupytext
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from book import chapters
@@ -16,7 +17,6 @@ from .exercise import FOLDER, Exercise
 from .lab import FILES, SKELETON, SOLUTION
 
 PROPER = ("Hopper", "Blackwell")  # a name, which keeps its capital
-EXCUSED = "nbval-ignore-output"  # its output depends on the machine
 LOAD = "%load_ext book.exercises\nfrom book.cells import answers\nfrom book.exercises import check, twins"
 PAGES = FOLDER / "pages"  # what the pages say beside the exercises
 
@@ -94,16 +94,8 @@ def notebook(part: str):
 
 
 def page(text: str):
-    """A notebook from Markdown, with code cells between lines of four backquotes."""
-    made = new_notebook()
-    for piece in re.split(r"^(````python[^`]*?\n.*?\n````)$", text, flags=re.MULTILINE | re.DOTALL):
-        if code := re.fullmatch(r"````python *(\w*)\n(.*)\n````", piece, re.DOTALL):
-            cell = new_code_cell(code[2])
-            if code[1] == "excused":
-                cell.metadata.tags = [EXCUSED]
-            made.cells.append(cell)
-        elif piece.strip():
-            made.cells.append(new_markdown_cell(piece.strip()))
+    """A notebook from MyST Markdown, as `chapters.from_markdown` takes it."""
+    made = jupytext.reads(text, fmt="md:myst")
     chapters.write_setup_cell(made)
     return made
 
@@ -121,12 +113,7 @@ def main() -> None:
     """Write every notebook, keeping the stored outputs of cells whose source has not changed."""
     for name, made in all_notebooks().items():
         path = FOLDER / f"{name}.ipynb"
-        if path.exists():
-            kept = {c.source: c for c in chapters.read(path).cells if c.cell_type == "code"}
-            for cell in made.cells:
-                if cell.cell_type == "code" and cell.source in kept:
-                    cell.outputs = kept[cell.source].outputs
-                    cell.execution_count = kept[cell.source].execution_count
+        chapters.keep_outputs(made, path)
         chapters.write(made, path)
         print(path.name)
 
