@@ -56,16 +56,14 @@ def kernel(line: str, cell: str) -> None:
     for warning in built.warnings:
         if not any(words in warning for words in EXPECTED_WARNINGS):
             print(warning)
-    if near := _near_miss(name):
-        print(f"  no exercise is called {name}; did you mean {near}?")
+    if name not in NAMES and (near := _near(name)):
+        print(f"  no exercise is called {name}; {near}")
 
 
-def _near_miss(name: str) -> str | None:
-    """The exercise that this name was probably meant to be; None for one, and for a name of the reader's own."""
-    known = [LAB, *(exercise.name for exercise in EXERCISES if exercise.is_kernel)]
-    if name in known:
-        return None
-    return next(iter(get_close_matches(name.lower(), known, 1, cutoff=0.8)), None)
+def _near(name: str) -> str:
+    """Which exercise was probably meant; "" where none is near."""
+    found = get_close_matches(name.lower(), NAMES, 1, cutoff=0.8)
+    return f"did you mean {found[0]}?" if found else ""
 
 
 def source(name: str) -> str:
@@ -81,20 +79,18 @@ def check(name: str, answer=None) -> None:
 
     Whatever is given, what is wrong with it is printed: nothing is raised, but for a kernel where there is no compiler.
     """
-    if name == LAB:
-        _check_lab()
-        return
-    try:
-        exercise = find(name)
-    except ValueError:
+    if not isinstance(name, str) or name not in NAMES:
         print(f"{WRONG} {_no_such_exercise(name)}")
         return
-    if exercise.is_kernel:
-        if not _has_compiled(name):
-            return
-        verdict = judge(exercise, _SOURCES[name])
-    else:
+    exercise = find(name) if name != LAB else None
+    if exercise is not None and not exercise.is_kernel:
         verdict = judge_answer(name, answer)
+    elif not _has_compiled(name):
+        return
+    elif exercise is not None:
+        verdict = judge(exercise, _SOURCES[name])
+    else:  # as the lab's own program would print it
+        verdict = lab.run(_SOURCES[name], machine="emulator")
     if verdict.passed:
         _remember(name)
     print(verdict)
@@ -120,22 +116,10 @@ def _has_compiled(name: str) -> bool:
     return False
 
 
-def _check_lab() -> None:
-    """Run the lab with the kernels of its cell on the emulator, and print what the lab's program would."""
-    if not _has_compiled(LAB):
-        return
-    report = lab.run(_SOURCES[LAB], machine="emulator")
-    if report.passed:
-        _remember(LAB)
-    print(report)
-
-
 def _no_such_exercise(name) -> str:
     if not isinstance(name, str):
         return 'check takes the name of an exercise, in quotes: check("coalesce")'
-    near = get_close_matches(name.lower(), NAMES, 1, cutoff=0.7)
-    meant = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
-    return f"no exercise is called {name}; {meant}"
+    return f"no exercise is called {name}; {_near(name) or 'there are ' + ', '.join(NAMES)}"
 
 
 def judge_answer(name: str, answer) -> Verdict:
@@ -183,23 +167,20 @@ def load_progress(path: str | Path = "progress.json") -> None:
     """Add what such a file says has been passed to what has been passed here. Nothing is lost either way."""
     path = Path(path)
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        passed = set(json.loads(path.read_text(encoding="utf-8"))["passed"])
+        unknown = ", ".join(sorted(passed - set(NAMES)))
     except FileNotFoundError:
         print(f"{WRONG} there is no {path}; save_progress() writes one")
         return
-    except (OSError, ValueError):
-        stored = None
-    passed = stored.get("passed") if isinstance(stored, dict) else None
-    if not isinstance(passed, list) or not all(isinstance(name, str) for name in passed):
+    except (OSError, ValueError, TypeError, KeyError):
         print(f"{WRONG} {path} is no file that save_progress has written")
         return
-    known = set(passed) & set(NAMES)
+    known = passed & set(NAMES)
     new = known - _passed()
     _store(_passed() | known)
-    unknown = sorted(set(passed) - known)
     print(f"{RIGHT} {len(known)} passed in {path}, {len(new)} of them new here")
     if unknown:
-        print(f"  no exercise is called {', '.join(unknown)}: left out")
+        print(f"  no exercise is called {unknown}: left out")
 
 
 def _progress_file() -> Path:

@@ -145,6 +145,7 @@ class LabReport:
 
     size: int
     runs: tuple[LabRun, ...]
+    pictures: tuple = ()
 
     @property
     def passed(self) -> bool:
@@ -203,12 +204,8 @@ def run(*sources: str | Path, size: int | None = None, machine: str = "auto") ->
     for kernel in KERNELS:
         sources = [(b, text) for b, text in built if find_entry(b, kernel.name)]
         if not sources:
-            runs.append(
-                LabRun(
-                    kernel,
-                    stopped=(f"there is no kernel {kernel.name}(A, B, C, M, K, N)",),
-                )
-            )
+            absent = f"there is no kernel {kernel.name}(A, B, C, M, K, N)"
+            runs.append(LabRun(kernel, stopped=(absent,)))
             continue
         built_last, text = sources[-1]
         one = Kernel(_exercise(kernel), text, built_last)
