@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import kernels
-from book.exercises.answers import whole
+from book.exercises.answers import wrong_counts
 from book.exercises.exercise import Exercise
 from kernels.launch import launch
 
@@ -58,17 +58,7 @@ def _listed(numbers) -> str:
 
 
 def wavefront_counts(answer: dict[str, int]) -> list[str]:
-    truth = measured_wavefronts()
-    mistakes = [f"{access}: there is no such access" for access in answer if access not in truth]
-    for access, right in truth.items():
-        given = answer.get(access)
-        if given is None:
-            mistakes.append(f"{access}: no count yet")
-        elif (number := whole(given)) is None:
-            mistakes.append(f"{access}: a count is an integer, not {given!r}")
-        elif number != right:
-            mistakes.append(f"{access}: not {number}; {_wavefront_slip(access, number)}")
-    return mistakes
+    return wrong_counts(answer, measured_wavefronts(), _wavefront_slip, "access")
 
 
 EXERCISE = Exercise.read(
