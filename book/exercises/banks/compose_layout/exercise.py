@@ -1,24 +1,16 @@
 """A layout, composed by hand."""
 
-from numbers import Integral
-
-from tensor_layouts import Layout, size
+import numpy as np
+from tensor_layouts import Layout, rank, size
 
 from book.exercises.exercise import Exercise
 
 
-def _shape_of(value):
-    """The same nesting with None for each integer; False where there is anything else."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return None
-    if not isinstance(value, tuple | list):
-        return False
-    inner = tuple(_shape_of(part) for part in value)
-    return False if False in inner else inner
-
-
 def _plain(value):
-    return int(value) if isinstance(value, Integral) else tuple(_plain(part) for part in value)
+    """With Python's own integers, which a Layout wants."""
+    if isinstance(value, tuple | list):
+        return tuple(map(_plain, value))
+    return int(value) if isinstance(value, np.integer) else value
 
 
 # A step in each of the three directions, and the thread and value that has made it once.
@@ -35,21 +27,18 @@ def composed_layout(answer) -> list[str]:
         return [
             "The answer is two tuples, not a text: leave out the quotation marks and the colon."
         ]
-    pair = isinstance(answer, tuple | list) and len(answer) == 2
-    if not pair or _shape_of(answer[0]) in (None, False) or _shape_of(answer[1]) in (None, False):
+    try:
+        shape, stride = map(_plain, answer if len(answer) == 2 else None)
+        layout = Layout(shape, stride)
+    except TypeError:
         return [
             "The answer is a shape and a stride, tuples of integers: ((4, 8), 4) and one number for each of these."
         ]
-    shape, stride = map(_plain, answer)
-    if _shape_of(shape) != _shape_of(stride):
+    except ValueError as error:  # a size below 0, or parentheses that differ
         return [
-            "Shape and stride need the same parentheses: one stride for each number of the shape."
+            f"{error}. Shape and stride need the same parentheses: one stride for each number of the shape."
         ]
-    try:
-        layout = Layout(shape, stride)
-    except ValueError as error:  # a size below 0
-        return [f"{error}."]
-    if len(shape) != 2 or size(shape[0]) != 32 or size(shape[1]) != 4:
+    if rank(layout) != 2 or size(shape[0]) != 32 or size(shape[1]) != 4:
         return [
             "The layout takes (t, v): 32 threads and 4 values, so its two modes have sizes 32 and 4."
         ]
