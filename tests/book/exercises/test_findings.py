@@ -16,8 +16,8 @@ from book.exercises.counts import NAMES, of_row
 from book.exercises.finding import explained
 from book.exercises.hopper.balance_roles.exercise import best_share
 from book.exercises.launches import POISON_BITS, poisoned, product, unwritten
-from book.exercises.mma_fragment import a_element
 from book.exercises.signature import differences
+from book.exercises.tensor_cores.lane_map.exercise import a_element
 from book.exercises.time_limit import DoesNotEnd, time_limit
 from book.exercises.touched import spans
 from book.exercises.words import where, words

@@ -4,7 +4,7 @@ import numpy as np
 
 from book.exercises.capstone.launches import tiles
 from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.mma_fragment import a_element
+from emulator.numbers.fragments import mma_a
 
 
 def fragments(
@@ -15,17 +15,14 @@ def fragments(
     order: which register's matrix stands in each; chunk: which chunk is read in place of another; turned: each
     matrix of 8 x 8 is transposed; rows: which row is read in place of another.
     """
-    halves = np.zeros((2, 32, 8), np.float16)
-    for step in range(2):
-        for lane in range(32):
-            for half in range(8):
-                row, col = a_element(lane, 2 * order[half // 2] + half % 2)
-                if turned:
-                    row, col = row // 8 * 8 + col % 8, col // 8 * 8 + row % 8
-                row = rows(row)
-                which = chunk(row, 2 * step + col // 8)
-                halves[step, lane, half] = tile[row, 8 * which + col % 8]
-    return halves.view(np.int32)
+    elements = [2 * order[half // 2] + half % 2 for half in range(8)]
+    held = mma_a(16, 16, "f16")
+    row, col = held.rows[elements].T, held.cols[elements].T
+    if turned:
+        row, col = row // 8 * 8 + col % 8, col // 8 * 8 + row % 8
+    row = rows(row)
+    halves = [tile[row, 8 * chunk(row, 2 * step + col // 8) + col % 8] for step in range(2)]
+    return np.ascontiguousarray(halves).view(np.int32)
 
 
 def pointed_at(case, out) -> str | None:
@@ -69,9 +66,7 @@ FRAGMENT_SUSPECTS = {
     ),
     "Both steps read the first 16 columns": _of_tile(chunk=lambda row, c: c % 2),
     "The two chunks of a step are the other way round": _of_tile(chunk=lambda row, c: c ^ 1),
-    "Step 1 begins one chunk after step 0, not two": _of_tile(
-        chunk=lambda row, c: c if c < 2 else c - 1
-    ),
+    "Step 1 begins one chunk after step 0, not two": _of_tile(chunk=lambda row, c: c - (c >= 2)),
     "Each register holds matrix 0: all lanes point at the rows of one matrix": _of_tile(
         order=(0, 0, 0, 0)
     ),

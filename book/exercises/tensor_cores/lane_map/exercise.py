@@ -6,7 +6,13 @@ from numbers import Integral
 import numpy as np
 
 from book.exercises.exercise import Exercise
-from book.exercises.mma_fragment import a_element
+from emulator.numbers.fragments import mma_a
+
+
+def a_element(lane: int, half: int) -> tuple[int, int]:
+    """(row, column) of A that half `half` (0-7) of a lane's four registers holds."""
+    held = mma_a(16, 16, "f16")
+    return int(held.rows[half, lane]), int(held.cols[half, lane])
 
 
 def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
@@ -29,21 +35,17 @@ def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
 
 # One step from lane 0, half 0, and where it must lead.
 MAP_STEPS = {
+    (0, 0): "it holds element (0, 0)",
     (0, 1): "the other half of register 0 lies one column to the right of half 0",
     (0, 2): "register 1 begins eight rows below register 0, in the same column",
     (0, 4): "register 2 begins eight columns to the right of register 0, in the same row",
     (1, 0): "two columns to the right of what lane 0 holds, because a register holds two",
-    (
-        4,
-        0,
-    ): "the next row begins, because four lanes of two columns each hold the eight columns of a row",
+    (4, 0): "the next row begins, because four lanes hold two columns each, so all eight of a row",
 }
 
 
 def _step_of_map(given) -> list[str]:
     """The first step from lane 0, half 0 that leads to a wrong element: what it must mean, and where it leads."""
-    if given[0, 0] != (0, 0):
-        return [f"Lane 0 holds element (0, 0) in half 0, and this gives {given[0, 0]}."]
     for place, meaning in MAP_STEPS.items():
         if given[place] != a_element(*place):
             lane, half = place
