@@ -8,16 +8,10 @@ from book.exercises.launches import poisoned
 
 def in_bands(tiles_m, tiles_n, group=4) -> np.ndarray:
     """(tiles_m, tiles_n) int32: the block that visits each tile."""
-    visits = [
-        (m, n)
-        for top in range(0, tiles_m, group)
-        for n in range(tiles_n)
-        for m in range(top, min(top + group, tiles_m))
-    ]
-    order = np.empty((tiles_m, tiles_n), np.int32)
-    for block, place in enumerate(visits):
-        order[place] = block
-    return order
+    m, n = (index.reshape(-1) for index in np.indices((tiles_m, tiles_n)))
+    order = np.empty(tiles_m * tiles_n, np.int32)
+    order[np.lexsort((m, n, m // group))] = np.arange(order.size)
+    return order.reshape(tiles_m, tiles_n)
 
 
 def orders(rng):

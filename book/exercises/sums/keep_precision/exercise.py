@@ -30,21 +30,17 @@ def dot_products(rng) -> tuple[Case, ...]:
     return tuple(cases)
 
 
-def _in_half(products_in_half: bool, sums_in_half: bool, fused: bool = False):
-    """The sums with products, sums or both rounded to half, one term after the other."""
+def _in_half(kind, fused: bool = False):
+    """The sums of this kind, one term after the other: of products rounded to half, or of exact ones (`fused`)."""
 
     def guess(case):
-        A, B = case.args[0], case.args[1]
-        kind = np.float16 if sums_in_half else np.float32
+        A, B = case.args[:2]
         total = np.zeros(len(A), kind)
         for a, b in zip(A.T, B.T, strict=True):
-            term = a * b if products_in_half else a.astype(np.float32) * b.astype(np.float32)
             if fused:
                 total = (total.astype(float) + a.astype(float) * b.astype(float)).astype(kind)
             else:
-                total = (
-                    total + term.astype(kind) if sums_in_half else total + term.astype(np.float32)
-                )
+                total = total + (a * b).astype(kind)
         return total.astype(float)
 
     return guess
@@ -57,11 +53,11 @@ def _b_down_a_column(case):
 
 PRECISION_SUSPECTS = {
     "B is read at k * M + row, as if it were stored column by column": _b_down_a_column,
-    "Products and sums are both rounded to half: 11 significant bits": _in_half(True, True),
+    "Products and sums are both rounded to half: 11 significant bits": _in_half(np.float16),
     "The sum is kept in half (fused multiply-add): each step rounds it to 11 significant bits": (
-        _in_half(False, True, fused=True)
+        _in_half(np.float16, fused=True)
     ),
-    "Each product is rounded to half before it is added": _in_half(True, False),
+    "Each product is rounded to half before it is added": _in_half(np.float32),
     "The sum is rounded to half at its end": lambda case: case.expected.astype(np.float16).astype(float),
 }  # fmt: skip
 

@@ -17,10 +17,10 @@ def tf32_products(rng) -> tuple[Case, ...]:
     )
 
 
-def tf32(x) -> np.ndarray:
-    """Rounded to 10 bits of mantissa, ties away from zero."""
+def tf32(x, half: int = 0x1000) -> np.ndarray:
+    """Rounded to 10 bits of mantissa, ties away from zero; cut off where half is 0."""
     bits = np.asarray(x, np.float32).view(np.uint32)
-    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+    return ((bits + np.uint32(half)) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 def _in_tf32(*pairs, cut=False, low=None):
@@ -35,19 +35,14 @@ def _in_tf32(*pairs, cut=False, low=None):
         parts = {}
         for name, x in zip("ab", (case.product.A, case.product.B), strict=True):
             exact = x.astype(np.float32)
-            high = (
-                (exact.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
-                if cut
-                else tf32(exact)
-            )
+            high = tf32(exact, 0) if cut else tf32(exact)
             rest = tf32(low(exact, high)) if low else tf32(exact - high)
             parts |= {name: high.astype(float), name.upper(): rest.astype(float)}
-        turned = np.arange(len(parts["b"])) ^ 4  # a lane's two registers of B, the other way round
-        parts |= {"X": parts["B"][turned]}
-        second = (np.arange(len(turned)) & 4 > 0)[
-            :, None
-        ]  # the rows of a lane's second register of B
-        parts |= {"m": np.where(second, parts["B"], parts["b"])}
+        rows = np.arange(
+            len(parts["b"])
+        )  # of B: a lane's two registers hold rows that differ in bit 2
+        parts["X"] = parts["B"][rows ^ 4]
+        parts["m"] = np.where(rows[:, None] & 4, parts["B"], parts["b"])
         return sum(parts[a] @ parts[b] for a, b in pairs)
 
     return guess
@@ -66,7 +61,6 @@ TF32_SUSPECTS = {
     "low has the wrong sign. It should be x - high": _in_tf32("ab", "Ab", "aB", low=lambda x, high: high - x),
     "high is x, not rounded. mma ignores the 13 low bits, and low, which should hold them, is 0": _in_tf32("ab", cut=True),
     "a_low * b is added twice, and a * b_low is missing": _in_tf32("ab", "Ab", "Ab"),
-
 }  # fmt: skip
 
 EXERCISE = Exercise.read(
