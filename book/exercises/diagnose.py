@@ -23,7 +23,7 @@ def wrong(case: Case, got: np.ndarray) -> np.ndarray:
 def named(
     case: Case, got: np.ndarray, suspects=(), others=(), fine=(), first=None
 ) -> list[Finding]:
-    """The suspects that give this output, at most two; of `others`, wrong outputs of other cases, they explain all they can.
+    """The first suspect that gives this output; of `others`, wrong outputs of other cases, they explain all they can.
 
     others: (case, output) pairs. A mistake that looks like another at one size shows itself at the next. fine: cases
     that the kernel gets right, so no suspect that would change them. first: (case, output) of the launch that went wrong
@@ -54,12 +54,9 @@ def named(
 
 
 def _tells(case: Case, guess) -> bool:
+    """Whether this suspect would change the output of the case."""
     predicted = _predicted(case, guess)
-    if predicted is None:
-        return False
-    if not case.tolerance:
-        return bool((predicted != case.expected).any())
-    return bool((np.abs(predicted - case.expected) > 20 * case.tolerance * case.scale).any())
+    return predicted is not None and not _same(case, case.expected, predicted, 20).all()
 
 
 def _predicted(case: Case, guess) -> np.ndarray | None:
@@ -126,12 +123,8 @@ def _matches(case: Case, got, missing, guess) -> bool:
     predicted = _predicted(case, guess)
     if predicted is None:
         return False
-    for times in (20, 2) if case.tolerance else (1,):
-        loose = times * case.tolerance * np.maximum(case.scale, np.abs(predicted))
-        with np.errstate(invalid="ignore"):
-            differs = np.abs(predicted - case.expected) > loose
-        if not case.tolerance:
-            differs = got != case.expected
+    for times in (20, 2):
+        differs = ~_same(case, case.expected, predicted, times)
         same = _same(case, got, predicted, times)
         if (same | missing).all() and (differs & ~missing).any():
             return True
