@@ -19,20 +19,14 @@ _ENDS = f"""\
 #line 1 "{HEADER}"
 template <typename T, int N>
 struct ArrayWithEnds {{
-    T of[N];
+    mutable T of[N];
     using Plain = T[N];
     template <typename I>
-    __device__ __forceinline__ T& operator[](I i) {{
+    __device__ __forceinline__ T& operator[](I i) const {{
         if (static_cast<long long>(i) < 0 || static_cast<long long>(i) >= N) __trap();
         return of[i];
     }}
-    template <typename I>
-    __device__ __forceinline__ const T& operator[](I i) const {{
-        if (static_cast<long long>(i) < 0 || static_cast<long long>(i) >= N) __trap();
-        return of[i];
-    }}
-    __device__ __forceinline__ operator Plain&() {{ return of; }}
-    __device__ __forceinline__ operator const Plain&() const {{ return of; }}
+    __device__ __forceinline__ operator Plain&() const {{ return of; }}
 }};
 #line 1 "{{file}}"
 """
