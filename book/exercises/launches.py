@@ -77,9 +77,11 @@ def _special(size, tile) -> str:
     return " and ".join(rest)
 
 
-def row_sums(x, sizes, rows: int, threads: tuple[int, ...], special: str = "") -> Case:
+def row_sums(rng, size, sizes, rows: int, threads: tuple[int, ...], special: str = "") -> Case:
     """y = the sum of each row of x (M, K), `rows` of them for a block. sizes: what the kernel takes of M and K."""
-    (M, K), wide = x.shape, x.astype(float)
+    M, K = size
+    x = rng.standard_normal(size).astype(np.float32)
+    wide = x.astype(float)
     return Case(
         f"M={M}, K={K}", (x, poisoned((M,)), *map(np.int32, sizes)), 1, wide.sum(1), (ceil_div(M, rows),), threads,
         tolerance=(K + 4) * EPSILON, scale=np.abs(wide).sum(1), special=special,
