@@ -34,6 +34,10 @@ class Product:
     def C(self) -> np.ndarray:
         return self.alpha * self.A @ self.B + (self.beta * self.old if self.beta else 0)
 
+    def weighted(self, how_often) -> np.ndarray:
+        """A @ B with each term along K as often as `how_often` of their numbers says."""
+        return self.A * how_often(np.arange(self.A.shape[1])) @ self.B
+
 
 @dataclass(frozen=True)
 class Case:

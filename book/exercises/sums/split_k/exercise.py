@@ -32,12 +32,7 @@ def slices_of_k(rng) -> tuple[Case, ...]:
 
 def _of_slices(how_often):
     """A suspect from how often each term of K is added: how_often(k, slices) gives the weights."""
-
-    def guess(case):
-        A, B = case.product.A, case.product.B
-        return A * how_often(np.arange(A.shape[1]), case.grid[2]) @ B
-
-    return guess
+    return lambda case: case.product.weighted(lambda k: how_often(k, case.grid[2]))
 
 
 SLICE_SUSPECTS = {
