@@ -19,7 +19,7 @@ EXERCISE = Exercise.read(
         ((256, 128, 64), (200, 136, 136)),
         (256, 128),
         128,
-        lambda rows, columns: (2 * columns, rows),
+        grid=lambda rows, columns: (2 * columns, rows),
     ),
     at="M=256, N=128, K=64",
     needs=(Need("products started by tcgen05.mma", 4, "tcgen05 multiplies"),),

@@ -13,13 +13,9 @@ from kernels.shapes import ceil_div
 
 def _steps(pick) -> Callable:
     """A suspect from how often each step of 64 along K is summed: pick(steps) gives that many weights."""
-
-    def guess(case):
-        A, B = case.product.A, case.product.B
-        weights = np.repeat(pick(np.arange(ceil_div(A.shape[1], STEP))), STEP)[: A.shape[1]]
-        return A * weights @ B
-
-    return guess
+    return lambda case: case.product.weighted(
+        lambda k: np.asarray(pick(np.arange(k[-1] // STEP + 1)))[k // STEP]
+    )
 
 
 STEP_SUSPECTS = {
@@ -108,7 +104,8 @@ EXERCISE = Exercise.read(
         ((64, 64, 128), (64, 64, 192), (100, 72, 200), (33, 40, 40)),
         (64, 64),
         256,
-        with_k=True,
+        numbers=3,
+        most=(130, 20, 32),
     ),
     at="M=64, N=64, K=192",
     needs=(

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 import figures
-from book.exercises.exercise import Exercise, Goal, Need
-from book.exercises.hopper.launches import ARCH, tile_products
+from book.exercises.exercise import Exercise
+from book.exercises.hopper.launches import by_wgmma, tile_products
 from kernels.shapes import ceil_div
 
 B_TILE = 64 * 128  # where B's tile begins, in bytes behind A's
@@ -93,15 +93,10 @@ EXERCISE = Exercise.read(
     __file__,
     cases=tile_products(((64, 128, 64), (100, 200, 64), (64, 128, 40)), (64, 128), 128),
     at="M=64, N=128, K=64",
-    needs=(
-        Need("wgmma (four warps issue each, so each counts four)", 16, "wgmma multiplies"),
-        Need("bytes copied by TMA", 24_576, "the tiles arrive by TMA"),
-    ),
-    goals=(Goal("wgmma (four warps issue each, so each counts four)", 16),),
+    **by_wgmma(16, 24_576),
     suspects=DESCRIPTOR_SUSPECTS,
     outside="Compare what the descriptor holds with what you meant: swizzle 0 means that bits 62 and 63 are not set, and "
     "32 that they hold another code. The last start of B is `b_tile + 48 * 128`, and its last row of k must not lie beyond "
     "the tile. A number that is 16 times too large was not divided by 16.",
-    arch=ARCH,
     twin=lambda run: figures.descriptor_bits(0, 16, 8 * 128, 128) >> 32 & 0x3FFF,
 )
