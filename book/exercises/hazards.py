@@ -37,15 +37,13 @@ def explain_hazards(
             did = did.replace("a place", f"a place{name}", 1)
             if not _fills_shared_memory(trace):
                 did = "reads shared memory, and nothing in this kernel writes to it at this size"
-        if first is None:
-            first, second = second, None
         if hazard.kind == "uninitialised-register" and "wgmma" in source:
             did = (
                 "uses a variable that was never given a value. The first product has to replace the sums (its last argument "
                 "is false), or they have to begin with 0"
             )
-        if hazard.kind == "uninitialised-register" and second is not None:
-            first, second = second, None  # where the variable is first read tells more
+        if first is None or (hazard.kind == "uninitialised-register" and second is not None):
+            first, second = second, None  # where a variable is first read tells more
         if not who and first == second and hazard.kind in ("read-after-write", "write-after-read"):
             who = _who_meets(hazard, f"byte {hazard.offset} of {hazard.symbol}")
         if hazard.kind == "unfinished-copy" and first and first == second:
