@@ -94,7 +94,7 @@ def _outside(kernel: Kernel, tries: Sequence[Attempt]) -> tuple[str, ...]:
         return (*said, *seen, *([] if whole else [outside]))
     if special and not shared:
         return (*said, f"Here {special}. {question}")
-    return (*said, BEYOND_SHARED if shared else NO_GUARD)
+    return (*said, BEYOND_SHARED) if shared else said
 
 
 BEYOND_SHARED = (
@@ -102,7 +102,3 @@ BEYOND_SHARED = (
     "order), or the array is declared too small."
 )
 BEYOND_A_GUARD = "Which test keeps a thread from the accesses that it must not make there?"
-NO_GUARD = (
-    "It happens where every tile fits, so no guard is missing: look at the index itself, and at the loop that counts it, which "
-    "may make a turn too many."
-)
