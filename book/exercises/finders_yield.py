@@ -3,7 +3,8 @@
 import re
 import time
 import tomllib
-from collections import Counter, defaultdict
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -44,19 +45,16 @@ def names(verdict, cause: str) -> bool:
 
 def timed(finders):
     """The same finders, with what each took and how often it knew something."""
-    spent, knew = defaultdict(float), Counter()
+    spent, knew = Counter(), Counter()
 
-    def watched(finder):
-        def run(e):
-            began = time.process_time()
-            found = finder(e)
-            spent[finder.__name__] += time.process_time() - began
-            knew[finder.__name__] += bool(found)
-            return found
+    def watched(finder, e):
+        began = time.process_time()
+        found = finder(e)
+        spent[finder.__name__] += time.process_time() - began
+        knew[finder.__name__] += bool(found)
+        return found
 
-        return run
-
-    return tuple(map(watched, finders)), spent, knew
+    return tuple(partial(watched, finder) for finder in finders), spent, knew
 
 
 def measure(path: Path = HELD_OUT) -> None:

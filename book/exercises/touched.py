@@ -135,16 +135,11 @@ def _at(trace, number: int, loads: bool, file: str) -> str:
     return f" (line {lines.pop()})" if len(lines) == 1 else ""
 
 
-def element(name: str, at) -> str:
-    """ "C[3][5]"."""
-    return name + "".join(f"[{int(i)}]" for i in at)
-
-
 def spans(name: str, shape, found: np.ndarray, most: int = 3) -> str:
     """ "X[0][16] to X[0][31]", "x[1], x[3], x[5] and so on (16 in all, the last x[31])"."""
 
     def at(i) -> str:
-        return element(name, np.unravel_index(int(i), shape))
+        return name + "".join(f"[{k}]" for k in np.unravel_index(int(i), shape))
 
     runs = np.split(found, np.flatnonzero(np.diff(found) != 1) + 1)
     parts = [
