@@ -24,7 +24,7 @@ BUSY = {
         "tensor cores that never pause; how much work that is depends on the instruction",
     ),
     "shared memory": (
-        "wavefronts that passed the data path of shared memory and L1",
+        "wavefronts on the data path of shared memory and L1, without those that copies (`cp.async`, TMA) write",
         "one wavefront per clock and SM",
     ),
     "L2": (
@@ -172,7 +172,7 @@ def clock_table(*rungs: str) -> None:
         "million cycles": "clocks of the SMs from beginning to end",
         "ms": "milliseconds under the profiler",
         "GHz": "",
-        "busiest part": "the part of the machine with the highest share",
+        "busiest part": "the part of the machine with the highest share; what copies write to shared memory is not counted",
         "share": "how busy it was",
     }
     columns.show(heads, rows, caption=columns.sentence(limits.label(rungs)))
