@@ -1,4 +1,7 @@
-"""A real browser: the machine's own Chromium or Chrome, or its Firefox, driven by Playwright."""
+"""A real browser: the machine's own Chromium or Chrome, or its Firefox, driven by Playwright.
+
+Debian has Chromium's engine without windows apart (`chromium-headless-shell`): the same pages, in less processor time.
+"""
 
 import contextlib
 import functools
@@ -14,7 +17,14 @@ CHROME_OF_MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 KINDS = {
     "chromium": (
         "GEMM_CHROMIUM",
-        ("chromium", "chromium-browser", "google-chrome", "chrome", CHROME_OF_MAC),
+        (
+            "chromium-headless-shell",
+            "chromium",
+            "chromium-browser",
+            "google-chrome",
+            "chrome",
+            CHROME_OF_MAC,
+        ),
         "Chromium or Chrome here: install one (Debian: apt-get install chromium)",
     ),
     "firefox": (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import kernels
 from book.cells import columns, setting
-from kernels.check import check, check_setting
+from kernels.check import check_setting
 from kernels.settings import BOOK_ARCH, types_of
 
 TIMED = 4096  # the size of which a page's times are, where it names no other
@@ -50,8 +50,8 @@ def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) ->
     """Shows for each rung and number format whether it is right on the emulator, at these sizes.
 
     "of bound" is the largest error as a part of what rounding explains (`kernels.accuracy`). Without
-    sizes, those around the edges of the rung's own tiles. Beside the row's settings runs the one that the pages time: of the
-    others that a search has found `python -m kernels check` tells.
+    sizes, those around the edges of its tiles. The setting is the one that the pages time: of all others
+    `python -m kernels check` tells.
     """
     _table(_found(rungs, sizes))
 
@@ -59,13 +59,13 @@ def checked(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) ->
 def right(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) -> None:
     """What `checked` finds in a line for each rung, where it finds nothing wrong; else its table."""
     found = _found(rungs, sizes)
-    if any(row.problem or row.hazards for same in found.values() for row in same):
+    if any(row.problem or row.hazards for row in found.values()):
         _table(found)
         return
     for rung in rungs:
-        mine = {types: same for (name, types), same in found.items() if name == rung}
-        worst = max(row.worst for same in mine.values() for row in same)
-        most = max(row.sizes for same in mine.values() for row in same)
+        mine = {types: row for (name, types), row in found.items() if name == rung}
+        worst = max(row.worst for row in mine.values())
+        most = max(row.sizes for row in mine.values())
         print(
             f"{rung}: right at {most} size{'s' * (most > 1)}, in {', '.join(mine)};\n"
             f"  the largest error is {worst:.2f} of what rounding explains; no hazards"
@@ -73,29 +73,20 @@ def right(*rungs: str, sizes: Sequence[tuple[int, int, int]] | None = None) -> N
 
 
 def _found(rungs, sizes) -> dict:
-    """{(rung, types): rows}: several settings of one format, the timed one among them, share a line."""
+    """{(rung, types): what was found of the setting that the pages time}."""
     found = {}
-    for row in check(rungs, sizes, machines=("emulator",), show=False, defaults=True):
-        found.setdefault((row.rung, row.types), []).append(row)
     for rung in map(kernels.find, rungs):
+        arch = max(BOOK_ARCH, rung.min_arch)
         for formats, types in types_of(rung):
-            arch, rows = max(BOOK_ARCH, rung.min_arch), found[rung.name, str(types)]
             timed = kernels.configuration(rung, TIMED, arch, formats).macros
-            if timed not in [rung.resolve(row.macros) for row in rows]:
-                rows.append(check_setting(rung, timed, "emulator", sizes, arch))
+            found[rung.name, str(types)] = check_setting(rung, timed, "emulator", sizes, arch)
     return found
 
 
 def _table(found) -> None:
     rows = [
-        [
-            *name,
-            max(row.sizes for row in same),
-            f"{max(row.worst for row in same):.2f}",
-            sum(row.hazards for row in same),
-            next((row.problem for row in same if row.problem), "ok"),
-        ]
-        for name, same in found.items()
+        [*name, row.sizes, f"{row.worst:.2f}", row.hazards, row.problem or "ok"]
+        for name, row in found.items()
     ]
     names = ("", "types", "sizes", "of bound", "hazards", "verdict")
     columns.show(dict.fromkeys(names, ""), rows)
