@@ -90,7 +90,7 @@ def why(*rungs: str, size: int = 4096, gpu: str = GPUS[0], output: str = "") -> 
         {"": "", **{one.row.rung: MEANING for one in reasons}},
         rows,
         title="What each part of the GPU needs at least, and its share of the measured time",
-        caption=f"M = N = K = {size:,}; counted work divided by measured rates, at a clock of {' and '.join(clocks)} GHz. "
+        caption=f"M = N = K = {size:,}; counted work divided by peak rates, at a clock of {' and '.join(clocks)} GHz. "
         "Predicted: with latencies and what the kernel overlaps. "
         + columns.sentence(recordings()[gpu].label),
     )
