@@ -112,9 +112,9 @@ STALLS = {
     ),
     "long_scoreboard": Reason(
         "long scoreboard",
-        "waits for data from L1, L2 or device memory",
-        "data from L1, L2 or device memory; in Hopper's kernels an mbarrier, too",
-        "data from L1, L2 or memory",
+        "waits for a load or copy through L1: its data, or registers that it has yet to read",
+        "a load or copy through L1: its data, or registers that it has yet to read; in Hopper's kernels an mbarrier, too",
+        "loads and copies through L1",
         "more bytes under way: pipelines, more warps",
     ),
     "barrier": Reason(
@@ -163,7 +163,7 @@ STALLS = {
 WAITS = {name: reason.here for name, reason in STALLS.items() if reason.here}
 # Of a kernel that copies by TMA, as samples of where its warps stand show (`stall_places`).
 ON_TMA = {
-    "long_scoreboard": "data from memory, or an mbarrier",
+    "long_scoreboard": "loads through L1, or an mbarrier",
     "barrier": "a barrier, or the end of a wgmma",
 }
 OTHERS = ("branch_resolving", "drain", "gmma", "imc_miss", "membar", "misc", "sleeping", "tex_throttle")  # fmt: skip

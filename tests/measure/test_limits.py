@@ -17,7 +17,7 @@ def test_the_fullest_part_and_the_longest_waits_come_first():
     assert said.startswith("tiled: busy are L2 80%, FMA pipe 20%")
     assert "tensor" not in said
     assert "every 8.0 clocks" in said
-    assert "data from L1, L2 or memory (4.0) and for the other warps at a barrier (2.5)." in said
+    assert "loads and copies through L1 (4.0) and for the other warps at a barrier (2.5)." in said
 
 
 @pytest.mark.parametrize("rung", ["mma_swizzled", "mma_tf32", "mma_multistage"])
