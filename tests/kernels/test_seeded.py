@@ -4,8 +4,9 @@ case in which each was caught, the quickest of each kernel and of each kind, and
 
 import pytest
 
-from kernels.mistakes import judge, seeded
+from kernels.mistakes import held_out, judge, seeded
 from kernels.mistakes.names import NAMES
+from measure.mistakes import digest
 from measure.mistakes_table import emulated
 
 HELD = emulated()
@@ -37,6 +38,12 @@ def test_a_seeded_mistake_is_caught_as_it_was(row):
 @pytest.mark.parametrize("row", TWINS, ids=lambda row: row.key)
 def test_what_is_right_is_quiet(row):
     assert judge(row, first_case(row)).how == ""
+
+
+def test_the_stored_verdicts_are_of_the_texts_as_they_are():
+    """Else `python -m measure mistakes --emulate` judges anew what has changed, in seconds for each row."""
+    rows = (*seeded(), *held_out())
+    assert [row.key for row in rows if HELD.get(row.key, {}).get("digest") != digest(row)] == []
 
 
 def test_what_is_not_caught_has_its_reason():
