@@ -98,7 +98,7 @@ def show_row(rung: str) -> None:
         {"key": "its name in the file", "value": "what stands there", "meaning": "in words"},
         rows,
         f"One row of results/{recorded().name}.json",
-        columns.sentence(recorded().label),
+        columns.sentence(recorded().label_of([row])),
     )
 
 
