@@ -31,7 +31,7 @@ WORDS = {
     "STS": "store to shared memory", "LDGSTS": "cp.async", "LDSM": "ldmatrix", "HMMA": "mma.sync", "IMMA": "mma.sync",
     "FFMA": "multiply-add", "HGMMA": "wgmma", "QGMMA": "wgmma", "IGMMA": "wgmma", "UTMALDG": "copy by TMA",
     "SYNCS": "mbarrier", "BAR": "barrier of the block", "DEPBAR": "wait for copies or loads", "LDGDEPBAR": "commit of copies",
-    "WARPGROUP": "wgmma's fence or wait", "UTMASTG": "store by TMA",
+    "WARPGROUP": "wgmma's fence or wait", "UTMASTG": "store by TMA", "UCGABAR_WAIT": "barrier of the cluster",
 }  # fmt: skip
 
 

@@ -31,22 +31,37 @@ def count(
     UnsupportedGPU with ncu's last words when it counted nothing (it needs permission to read
     performance counters).
     """
-    command = [
-        "ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base",
-        "--kernel-name", f"regex:^{entry}$", "--launch-skip", str(launch), "--launch-count", "1",
-        "--metrics", ",".join(metrics), sys.executable, "-m", *program,
-    ]  # fmt: skip
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, cwd=FOLDER.parent, env=environment()
-        )
-    except FileNotFoundError as error:
-        raise UnsupportedGPU("counting needs Nsight Compute: ncu is not on the PATH") from error
+    options = ("--csv", "--page", "raw", "--print-units", "base", "--metrics", ",".join(metrics))
+    done = watch(entry, program, launch, *options)
     values = parse(done.stdout)
     if not values:
         words = (done.stdout + done.stderr).strip().splitlines()
         raise UnsupportedGPU("ncu counted nothing: " + " / ".join(words[-LAST_WORDS:]))
     return values
+
+
+def watch(
+    entry: str, program: Sequence[str], launch: int, *options: str
+) -> subprocess.CompletedProcess:
+    """Runs ncu with these options on this launch of the kernel `entry` in `python -m <program>`."""
+    return run(
+        "--clock-control", "none", "--kernel-name", f"regex:^{entry}$", "--launch-skip", str(launch),
+        "--launch-count", "1", *options, sys.executable, "-m", *program,
+    )  # fmt: skip
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    """Runs ncu with these arguments, its output kept as text. UnsupportedGPU where there is none."""
+    try:
+        return subprocess.run(
+            ["ncu", *arguments],
+            capture_output=True,
+            text=True,
+            cwd=FOLDER.parent,
+            env=environment(),
+        )
+    except FileNotFoundError as error:
+        raise UnsupportedGPU("counting needs Nsight Compute: ncu is not on the PATH") from error
 
 
 def run_twice(launch: Callable[[], None]) -> None:

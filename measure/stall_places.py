@@ -5,15 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import ncu
-from .provenance import FOLDER
 
 LEAST = 0.01  # of all samples: what has fewer is left out
 # What the columns of its source page call a reason, where not by the whole name.
@@ -28,17 +25,9 @@ def sampled(entry: str, program: Sequence[str], launch: int = 0) -> list[dict]:
     """`places` of one launch of the kernel `entry` in `python -m <program>`; empty where ncu takes no samples."""
     with tempfile.TemporaryDirectory() as folder:
         report = str(Path(folder) / "samples.ncu-rep")
-        watch = [
-            "ncu", "--clock-control", "none", "-o", report, "--section", "SourceCounters",
-            "--kernel-name", f"regex:^{entry}$", "--launch-skip", str(launch), "--launch-count", "1",
-            sys.executable, "-m", *program,
-        ]  # fmt: skip
-        show = ["ncu", "--import", report, "--page", "source", "--csv", "--print-source", "sass"]
-        for command in (watch, show):
-            done = subprocess.run(
-                command, capture_output=True, text=True, cwd=FOLDER.parent, env=ncu.environment()
-            )
-    return places(done.stdout)
+        ncu.watch(entry, program, launch, "-o", report, "--section", "SourceCounters")
+        shown = ncu.run("--import", report, "--page", "source", "--csv", "--print-source", "sass")
+    return places(shown.stdout)
 
 
 def places(page: str) -> list[dict]:

@@ -6,7 +6,7 @@ import figures
 from book.cells import columns, limits
 from kernels.rungs import find
 from measure.limits import METRICS, OTHERS, STALLS
-from measure.main_loops import WORDS
+from measure.main_loops import WORDS, opcode
 
 LEAST = 0.05  # clocks: a shorter stall has no row
 # What the tables of chapters call it: (what it counts, what 100% would be); `limits.BUSY` has their keys.
@@ -119,8 +119,7 @@ def places(*rungs: str, least: float = 0.05) -> None:
     for rung in rungs:
         for at in limits.row(rung)["places"]:
             if at["share"] >= least and at["reason"] in limits.WAITS:
-                opcode = at["instruction"].split(".")[0]
-                means = {**WORDS, "UCGABAR_WAIT": "barrier of the cluster"}.get(opcode, "")
+                means = WORDS.get(opcode(at["instruction"]), "")
                 where = [f"`{at['instruction']}`", means, f"{100 * at['share']:.0f}%"]
                 rows.append([rung, STALLS[at["reason"]].name, *where])
     heads = {
