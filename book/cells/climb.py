@@ -89,6 +89,7 @@ LOOPS = {
     "mma tf32": "mma.sync, tf32",
     "mma f16": "mma.sync, fp16",
     "mma bf16": "mma.sync, bf16",
+    "mma s8": "mma.sync, int8",
     "wgmma tf32": "wgmma, tf32",
     "wgmma f16": "wgmma, fp16",
     "wgmma bf16": "wgmma, bf16",
