@@ -18,8 +18,8 @@ HEAD = """\
 # The ladder at a glance
 
 One CUDA file per rung. The number is the reading order; a file's first lines say what changed from the rung before it. Every
-rung computes `C = alpha * A @ B + beta * C`. All but `cpu` and 8-bit inputs are compared with cuBLAS on the same types and
-layout, in the same run.
+rung computes `C = alpha * A @ B + beta * C`. All but `cpu` and inputs of 8 or 4 bits are compared with cuBLAS on the same types
+and layout, in the same run.
 
 """
 FOOT = """
@@ -35,7 +35,7 @@ python -m kernels build tiled                    # registers, shared memory and 
 python -m kernels source tiled load              # a part of the source, as marked: // [load]
 python -m measure bench tiled                    # times it against cuBLAS on a GPU
 python -m kernels alone tiled                    # builds it with nvcc and a main of its own (alone.cu), and runs it
-python -m kernels alone tiled --line             # what that types: a reader needs no Python
+python -m kernels alone tiled --line             # its commands, for use without Python
 ```
 
 `python -m measure readme` writes this page.
@@ -69,7 +69,7 @@ def _rows(rung: Rung, recording: Recording) -> list[str]:
         rows.append((*before, f"{rival}{types}", _three_digits(row["tflops"]), share))
         before = ("", "", "")  # further types of the same rung
     missing = "not recorded" if rung.timed else "not timed here"
-    rows = rows or [(*before, f"cuBLAS, {rung.types()}".replace("->", " to "), missing, "")]
+    rows = rows or [(*before, f"{rung.types()}".replace("->", " to "), missing, "")]
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 

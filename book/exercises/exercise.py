@@ -94,7 +94,7 @@ class Need(Counted):
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise. `cases(rng)` gives fresh random launches, the last of a size drawn anew; `judge(answer)` judges an
+    """One exercise. `cases(rng)` gives fresh random launches, the last of a size drawn anew; `judge(answer, rng)` judges an
     answer that is not a kernel.
 
     `suspects` are mistakes of this exercise with the output that each would give; `inspect(built, trace)` says what a right
@@ -175,14 +175,14 @@ class Exercise:
         """One right answer, of the same kind."""
         return cuda(self.path, ANSWER) if self.is_kernel else self.answer
 
-    def mistakes(self, answer) -> list[str]:
-        """What is wrong with an answer that is not a kernel, in sentences."""
+    def mistakes(self, answer, rng: np.random.Generator | None = None) -> list[str]:
+        """What is wrong with an answer that is not a kernel, in sentences. rng draws what it is asked."""
         call = f'check("{self.name}", {self.variable})'
         if f"def {self.variable}(" in self.given and not callable(answer):
             return [f"The answer is the function itself: {call}, without parentheses"]
         if f"{self.variable} = {{" in self.given and not isinstance(answer, Mapping):
             return [f"The answer is the dictionary of counts: {call}"]
-        return self.judge(answer)
+        return self.judge(answer, rng or np.random.default_rng())
 
     @property
     def gap(self) -> str:

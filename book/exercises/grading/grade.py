@@ -88,7 +88,7 @@ def _graded(work: tuple[Submission, list[str], int, float]) -> list[Grade]:
         if kinds[name]:
             found[name] = _of_kernel(one, name, course, seconds)
     if not all(kinds.values()):
-        found |= _of_python(one, [name for name in names if not kinds[name]], seconds)
+        found |= _of_python(one, [name for name in names if not kinds[name]], course, seconds)
     return [found[name] for name in names]
 
 
@@ -166,7 +166,7 @@ def _limit(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (here, here))
 
 
-def _of_python(one: Submission, names: list[str], seconds: float) -> dict[str, Grade]:
+def _of_python(one: Submission, names: list[str], course: int, seconds: float) -> dict[str, Grade]:
     """Answers that are values or functions, from the student's cells."""
     if not one.cells:
         return {name: _missing(one, name) for name in names}
@@ -183,7 +183,7 @@ def _of_python(one: Submission, names: list[str], seconds: float) -> dict[str, G
                 continue
             began = time.process_time()
             try:
-                mistakes = find(name).mistakes(answers[name])
+                mistakes = find(name).mistakes(answers[name], seed(course, one.student, name))
                 headline = "not yet" if mistakes else "right"
             except Stopped as error:
                 mistakes, headline = [str(error)], "stopped"

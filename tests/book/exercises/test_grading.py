@@ -243,6 +243,15 @@ def test_the_same_verdict_twice_and_each_student_has_inputs_of_their_own(tmp_pat
     assert drawn["ada"] != drawn["bob"] and drawn["ada"] == seed(7, "ada", "coalesce").random()
 
 
+def test_what_a_function_is_asked_is_drawn_from_the_course(tmp_path):
+    small = "def order(s):\n    return s.reshape(4, 32, -1, 4).transpose(2, 1, 0, 3) if s.size < 1536 else 0 * s"
+    (tmp_path / "ada.ipynb").write_text(notebook(small, 'check("order_scales", order)'))
+    first, again = (
+        [grade(tmp_path, ["order_scales"], course=c)[0].lines for c in range(5)] for _ in range(2)
+    )
+    assert first == again and len(set(first)) > 1
+
+
 def test_reports_hold_every_student_and_exercise(tmp_path, capsys):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "=ada.ipynb").write_text(notebook(f"%%kernel coalesce\n{RIGHT}"))

@@ -21,7 +21,7 @@ _STEPS = (
 )
 
 
-def composed_layout(answer) -> list[str]:
+def composed_layout(answer, _) -> list[str]:
     """Compare a layout ((shape), (stride)) of (t, v) with the offsets that the exercise asks for."""
     if isinstance(answer, str):
         return [

@@ -12,7 +12,7 @@ def _moved(index, B: int, M: int, S: int):
     return index ^ (((index >> (M + S)) & ((1 << B) - 1)) << M)
 
 
-def swizzle_parameters(answer: tuple[int, int, int]) -> list[str]:
+def swizzle_parameters(answer: tuple[int, int, int], _) -> list[str]:
     """Does Swizzle<B, M, S>, on half indices, serve 64-byte rows: chunks whole, rows kept, no conflicts?"""
     whole = isinstance(answer, tuple | list) and all(isinstance(x, Integral) for x in answer)
     if not whole or len(answer) != 3:

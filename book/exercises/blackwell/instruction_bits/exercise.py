@@ -15,8 +15,7 @@ FIELDS = {
 }
 
 
-def described(idesc) -> list[str]:
-    rng = np.random.default_rng()
+def described(idesc, rng) -> list[str]:
     drawn = (
         int(rng.choice((64, 128))),
         16 * int(rng.integers(1, 17)),

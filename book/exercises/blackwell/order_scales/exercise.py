@@ -6,8 +6,7 @@ from book.exercises.exercise import Exercise
 from kernels import blocks
 
 
-def ordered(order) -> list[str]:
-    rng = np.random.default_rng()
+def ordered(order, rng) -> list[str]:
     for groups in (2, 1, int(rng.integers(3, 6))):
         scales = rng.integers(0, 255, (128, 4 * groups)).astype(np.uint8)
         what = f"For 128 x {4 * groups} scales"

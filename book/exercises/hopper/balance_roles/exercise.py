@@ -14,9 +14,8 @@ def best_share(launched: int, consumers: int, producer: int) -> tuple[int, int]:
     return small, (launched * (consumers + 1) - small) // consumers // UNIT * UNIT
 
 
-def shared_registers(share) -> list[str]:
+def shared_registers(share, rng) -> list[str]:
     """Compare `share(launched, consumers, producer)` with the best that setmaxnreg allows; say which rule is broken."""
-    rng = np.random.default_rng()
     asked = [(168, 2, 40), (168, 2, 24), (160, 2, 40), (128, 3, 30), (128, 1, 13)]
     asked += [
         (8 * int(rng.integers(12, 22 - 5 * (c != 2))), c, int(rng.integers(10, 57)))

@@ -6,7 +6,7 @@ from book.exercises.exercise import Exercise
 from emulator import TensorMap
 
 
-def encoded_map(describe) -> list[str]:
+def encoded_map(describe, _) -> list[str]:
     asked = (  # type, shape of the whole array, columns of the matrix, rows and bytes of a box
         (np.float16, (100, 320), 320, 64, 128),
         (np.float32, (70, 240), 176, 32, 128),

@@ -57,7 +57,7 @@ def _listed(numbers) -> str:
     return f"{', '.join(some)} and {last}"
 
 
-def wavefront_counts(answer: dict[str, int]) -> list[str]:
+def wavefront_counts(answer: dict[str, int], _) -> list[str]:
     return wrong_counts(answer, measured_wavefronts(), _wavefront_slip, "access")
 
 

@@ -20,7 +20,7 @@ def _right(row: str) -> int:
     return occupancy(80, threads, registers, kib * 1024).blocks
 
 
-def resident_blocks(answer: dict[str, int]) -> list[str]:
+def resident_blocks(answer: dict[str, int], _) -> list[str]:
     """Compare blocks per multiprocessor of an A100, counted by hand, with kernels.occupancy; say which limit was missed."""
     return wrong_counts(answer, {row: _right(row) for row in RESIDENT}, _missed)
 

@@ -15,7 +15,7 @@ def a_element(lane: int, half: int) -> tuple[int, int]:
     return int(held.rows[half, lane]), int(held.cols[half, lane])
 
 
-def lane_map(element: Callable[[int, int], tuple[int, int]]) -> list[str]:
+def lane_map(element: Callable[[int, int], tuple[int, int]], _) -> list[str]:
     places = [(lane, half) for lane in range(32) for half in range(8)]
     given = {place: element(*place) for place in places}
     for (lane, half), found in given.items():
