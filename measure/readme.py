@@ -18,7 +18,7 @@ HEAD = """\
 # The ladder at a glance
 
 One CUDA file per rung. The number is the reading order; a file's first lines say what changed from the rung before it. Every
-rung computes `C = alpha * A @ B + beta * C`. All but `cpu` and inputs of 8 or 4 bits are compared with cuBLAS on the same types
+rung computes `C = alpha * A @ B + beta * C`. All timed rows but `cpu` and 8-bit inputs are compared with cuBLAS on the same types
 and layout, in the same run.
 
 """
