@@ -69,7 +69,7 @@ def _rows(rung: Rung, recording: Recording) -> list[str]:
         rows.append((*before, f"{rival}{types}", _three_digits(row["tflops"]), share))
         before = ("", "", "")  # further types of the same rung
     missing = "not recorded" if rung.timed else "not timed here"
-    rows = rows or [(*before, f"{rung.types()}".replace("->", " to "), missing, "")]
+    rows = rows or [(*before, str(rung.types()).replace("->", " to "), missing, "")]
     return ["| " + " | ".join(row) + " |" for row in rows]
 
 

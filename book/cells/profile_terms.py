@@ -16,7 +16,7 @@ BUSY = {
         "every scheduler starts one in every clock",
     ),
     "FMA pipe": (
-        "clocks in which the pipe for `float32` multiply-adds was occupied",
+        "clocks in which the pipe for multiply-adds (`float32`, and of integers) was occupied",
         "128 multiply-adds per clock and SM on an H100 or H200",
     ),
     "tensor pipe": (
