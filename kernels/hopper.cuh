@@ -18,7 +18,7 @@ __device__ __forceinline__ void barrier_init(unsigned barrier, int count) {  // 
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-// After the initialising: makes the barriers visible to TMA and to the other blocks of a cluster. 9.7.13.4: fence.
+// After the initialising, before TMA or other blocks of a cluster use the barriers. 9.7.13.4: fence.
 __device__ __forceinline__ void barrier_init_fence() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
