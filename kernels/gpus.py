@@ -43,7 +43,7 @@ class Peak:
 # accumulation at half rate, their data sheets' headline number is for fp16 accumulation or
 # sparsity.
 PEAKS = (
-    Peak("T4", ("T4",), 8.1, None, 65, 320, 4, "NVIDIA T4 Tensor Core GPU data sheet (2019)", 75, 40, 64, 1590),
+    Peak("T4", ("T4",), 8.1, None, 65, 320, 4, "NVIDIA Turing architecture white paper, Tesla T4", 75, 40, 64, 1590),
     Peak("L4", ("L4",), 30.3, 60, 121, 300, 48, "NVIDIA L4 data sheet (2023)", 89, 58, 128, 2040),
     Peak("L40S", ("L40S",), 91.6, 183, 362, 864, 96, "NVIDIA L40S data sheet (2023)", 89, 142, 128, 2520),
     Peak("A100 80GB", ("A100", "80GB"), 19.5, 156, 312, 2039, 40, "NVIDIA A100 data sheet (2021)", 80, 108, 64, 1410),

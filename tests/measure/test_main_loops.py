@@ -79,3 +79,17 @@ def test_pages_show_the_loops_of_todays_kernels():
         assert said["instructions"] == len(turn), name
         for code, numbers in OPCODES.items():
             assert said.get(code, 0) == sum(made[n] for n in numbers), (name, code)
+
+
+def test_a_page_counts_the_loop_at_a_rungs_defaults_too():
+    """*ldmatrix* speaks of `mma_tiled` with warp tiles of 64 x 64, which is not the setting that is timed."""
+    page = next(path for path in chapters.paths() if path.stem == "13_ldmatrix")
+    text = "\n".join(cell.source for cell in chapters.read(page).cells)
+    said = re.search(r"warp tiles of 64 x 64 has (\d+)<!--given--> instructions \(and five", text)
+    rung = find("mma_tiled")
+    macros = dict(rung.macros)
+    assert (macros["WM"], macros["WN"]) == (64, 64)
+    built = plan(rung, SIZE, SIZE, SIZE, macros, ARCH).build
+    start, end = main_span(built, rung.entry)
+    turn = [low >> 12 & 15 for low, _ in words(built, rung.entry)[start : end + 1]]
+    assert (len(turn) - turn.count(NEVER), turn.count(NEVER)) == (int(said[1]), 5)
