@@ -18,8 +18,8 @@ from emulator import TensorMap
 CHILD = Path(__file__).with_name("sandbox_child.py")
 ROOT = Path(__file__).resolve().parents[3]
 MEMORY = 2 << 30
-CLOCK = 6  # times the processor's seconds that the clock may take, for a sleeping answer
-WHOLE = 4  # times what one call may take: all calls of a student's functions together
+CLOCK = 6  # times these seconds: what one question may take on the clock, for a sleeping answer
+WHOLE = 4  # times these seconds: all cells and calls together, after five for the start
 MOST_SAID = 1 << 22  # bytes of one line
 
 
@@ -28,7 +28,7 @@ class Stopped(Exception):
 
 
 class Sandbox:
-    """One student's process. seconds: of the processor, for all cells together and for each call."""
+    """One student's process. seconds: of the processor; all cells and calls together may take `WHOLE` times as many."""
 
     def __init__(self, seconds: float):
         self.seconds = seconds
@@ -91,7 +91,8 @@ class Sandbox:
         except (BrokenPipeError, OSError):
             line = b""
         if not line:
-            raise Stopped(f"the Python did not end within {self.seconds:g} s, or ended its process")
+            whole = f"{WHOLE * self.seconds:g} s of the processor"
+            raise Stopped(f"the Python did not end within {whole}, or ended its process")
         try:
             return json.loads(line)
         except (ValueError, RecursionError):
@@ -104,7 +105,7 @@ class Sandbox:
             selector.register(self.process.stdout, selectors.EVENT_READ)
             while b"\n" not in self.said:
                 if not selector.select(max(0.0, ends - time.monotonic())):
-                    raise Stopped(f"the Python did not end within {self.seconds:g} s")
+                    raise Stopped(f"the Python did not answer within {CLOCK * self.seconds:g} s")
                 part = os.read(self.process.stdout.fileno(), 1 << 16)
                 if not part or len(self.said) > MOST_SAID:
                     return b""
