@@ -61,7 +61,7 @@ def strips(
     )
     axis = "" if low == 0 else "The axis does not start at 0."
     return Drawing(
-        title=f"The best setting has {name} {best}: {number(round(groups[best][-1], 1))} TFLOP/s",
+        title=f"The best setting has {name} {best}: {number(groups[best][-1])} TFLOP/s",
         alt=f"Dots of TFLOP/s, one row for each value of {name}. {spoken}.",
         caption=" ".join(part for part in (axis, provenance(machine, recorded)) if part),
         legend=(
