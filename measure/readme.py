@@ -17,16 +17,17 @@ SIZE = 4096
 HEAD = """\
 # The ladder at a glance
 
-One CUDA file per rung. The number is the reading order; a file's first lines say what changed from the rung before it. Every
-rung computes `C = alpha * A @ B + beta * C`. All timed rows but `cpu` and 8-bit inputs are compared with cuBLAS on the same types
-and layout, in the same run.
+One CUDA file per rung. The number is the reading order; a file's first lines say what changed, mostly from the rung before it.
+Every rung computes `C = alpha * A @ B + beta * C`. All timed rows but `cpu` and 8-bit inputs are compared with cuBLAS on the
+same types and layout, in the same run.
 
 """
 FOOT = """
-`ptx.cuh` holds the PTX instructions that C++ has no name for, `epilogue.cuh` the last step of the tensor-core rungs. `alone.cu`
-is a main for any rung, `alone_rows.cuh` says how each is launched. The Python files build, launch and check a rung: `rungs.py`
-is the ladder as a table (`rung.py` says what a row means, `shapes.py` computes its threads, blocks and bytes), `build.py`
-compiles, `launch.py` and `gemm.py` run, `check.py` judges.
+`ptx.cuh` holds PTX instructions that C++ has no name for (`hopper.cuh`, `cluster.cuh` and `blackwell.cuh` those of later
+GPUs), `epilogue.cuh` and `epilogue_tma.cuh` the last step of most tensor-core rungs. `alone.cu` is a main for any rung,
+`alone_rows.cuh` says how each is launched. The Python files build, launch and check a rung: `rungs.py` is the ladder as a
+table (`rung.py` says what a row means, `shapes.py` computes its threads, blocks and bytes), `build.py` compiles, `launch.py`
+and `gemm.py` run, `check.py` judges.
 [`HOPPER_NOTES.md`](HOPPER_NOTES.md) tells what was tried on Hopper's rungs, and what each trial gave. From a shell:
 
 ```

@@ -1,7 +1,7 @@
 """Searches a rung's space of tiles, warps and stages: compile all (`candidates`), time by successive halving,
 check the best, remember.
 
-A search is frugal with the GPU: everything is compiled before, in every core; each setting gets one
+A search is frugal with the GPU: tiles and stages are compiled before, in every core; each setting gets one
 launch, the better ones a few samples, the best few a measurement like `bench`'s (K. Jamieson and A.
 Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016).
 Macros that only order the work (`Rung.late`) are tried on the best tiles. What a time budget leaves
