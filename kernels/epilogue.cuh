@@ -1,5 +1,5 @@
-// The last step of every mma.sync rung: C = alpha * accumulator + beta * C, straight from registers, two neighbouring
-// 16 x 8 atoms at a time.
+// The last step of the rungs that store their sums straight from registers: C = alpha * accumulator + beta * C, two
+// neighbouring 16 x 8 atoms at a time.
 #pragma once
 #include <cuda_fp16.h>
 
