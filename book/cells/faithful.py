@@ -228,7 +228,7 @@ def speed() -> None:
         {
             "kernel": "what ran, on the emulator unless it says so",
             "size": "M = N = K",
-            "seconds": "the best of three launches on one core",
+            "seconds": "the best of three launches on one core (of the simulator, of four)",
             "million multiply-adds/s": "multiply-adds of the product, over the time",
             "ratio": "speed over that of Numba's simulator",
         },
