@@ -50,7 +50,7 @@ def blackwell():
         "Blackwell's tensor cores in four languages",
         {
             "PTX": "the instruction, or the number that it takes",
-            "CuTe": "C++, in CUTLASS's `include/cute` and `include/cutlass/arch`",
+            "CuTe": "C++, in CUTLASS's `include/cute` and `include/cutlass`",
             "Tilus": "methods of `self.tcgen05`, or of `self.clc`, where its documentation has one",
             "in our kernels": "functions of `blackwell.cuh` and `launch_control.cuh`",
         },
