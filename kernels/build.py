@@ -91,7 +91,7 @@ class Build:
 
     @property
     def spills(self) -> int:
-        """Bytes that a thread stores because registers ran out, and loads again, over all kernels: the sum of both."""
+        """Bytes that a thread stores because registers ran out, plus those that it loads again, over all kernels."""
         return sum(r.spill_stores + r.spill_loads for r in self.reports.values())
 
 

@@ -15,7 +15,7 @@ MEANINGS = {
     "registers": "32-bit registers per thread, as ptxas reports them; an SM has 65,536 for all its threads",
     "shared bytes": "bytes of shared memory per block",
     "shared KiB": "KiB of shared memory per block",
-    "spills": "bytes that are stored to memory and loaded again because registers ran out",
+    "spills": "bytes stored to memory because registers ran out, plus bytes loaded again",
     "warps per SM": "warps that one SM can hold at a time, of the most it could hold",
     "limited by": "the resource that stops the SM from holding one more block",
     "PTX lines": "length of the PTX text: instructions, labels and declarations",

@@ -17,7 +17,7 @@ BUSY = {
     ),
     "FMA pipe": (
         "clocks in which the pipe for multiply-adds (`float32`, and of integers) was occupied",
-        "128 multiply-adds of float32 per clock and SM on an H100 or H200, or 64 of integers",
+        "128 multiply-adds of `float32` per clock and SM on an H100 or H200, or 64 of integers",
     ),
     "tensor pipe": (
         "clocks in which the tensor cores were occupied",
