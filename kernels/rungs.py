@@ -1,4 +1,4 @@
-"""The ladder: one row per rung, in reading order.
+"""The ladder: one row per rung, by number.
 
 A row holds the macros of the rung's `.cu` file with their defaults; `build` passes every one of
 them with `-D`, so the launch geometry computed here and the compiled kernel cannot disagree. To

@@ -95,7 +95,7 @@ def opcodes(
 
 
 def used(rungs: Iterable[str] | None = None, arch: int = ARCH) -> dict[str, dict[str, int]]:
-    """`{opcode: {rung: count}}`, rungs in reading order, over every number format that a rung has
+    """`{opcode: {rung: count}}`, rungs by number, over every number format that a rung has
     (counts of several formats are added).
     """
     found: dict[str, dict[str, int]] = {}

@@ -17,9 +17,9 @@ SIZE = 4096
 HEAD = """\
 # The ladder at a glance
 
-One CUDA file per rung. The number is the reading order; a file's first lines say what changed, mostly from the rung before it.
-Every rung computes `C = alpha * A @ B + beta * C`. All timed rows but `cpu` and 8-bit inputs are compared with cuBLAS on the
-same types and layout, in the same run.
+One CUDA file per rung, numbered as the book meets them (but 20 comes before 19); a file's first lines say what changed,
+mostly from the rung before it. Every rung computes `C = alpha * A @ B + beta * C`. All timed rows but `cpu` and 8-bit inputs
+are compared with cuBLAS on the same types and layout, in the same run.
 
 """
 FOOT = """

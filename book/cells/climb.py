@@ -56,7 +56,7 @@ def table() -> None:
         apart = f" {len(days)} steps compare rows of two days, between which cuBLAS differs by up to {max(days):.1%}."
     columns.show(
         {
-            "rung": "in reading order",
+            "rung": "in the order of their numbers",
             "types": "number formats of the inputs and of the output",
             "TFLOP/s": "",
             "of cuBLAS": "",

@@ -10,7 +10,7 @@ from kernels.gpus import PEAKS
 
 
 def rows(size: int = 4096) -> dict[str, Mapping]:
-    """{rung: its first recorded row at this size}, in reading order, without the library's own."""
+    """{rung: its first recorded row at this size}, by number, without the library's own."""
     recording, found = measure.recorded(), {}
     for name in kernels.RUNGS:
         for row in recording.select(name, size=size)[:1]:

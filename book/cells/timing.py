@@ -40,7 +40,7 @@ def compare(
 
 
 def ladder(size: int = 4096, title: str | None = None, only: Sequence[str] | None = None):
-    """Every rung at this size, in reading order, as a drawing; where several GPUs were recorded, the
+    """Every rung at this size, by number, as a drawing; where several GPUs were recorded, the
     reader chooses between them. None when nothing was recorded.
 
     only: these rungs, on the book's GPU.
