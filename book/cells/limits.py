@@ -112,7 +112,7 @@ def show_sustained() -> None:
         watched = [look for look in found["watched"] if look]
         burst, long = found["burst_tflops"], found["sustained_tflops"]
         highest = max(highest, *(int(look["clocks.max.sm"]) for look in watched))
-        mhz = min(int(look["clocks.sm"]) for look in watched)
+        mhz = min(round(float(look["clocks.sm"])) for look in watched)
         watts, limit = (
             max(float(look[key]) for look in watched) for key in ("power.draw", "power.limit")
         )

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from book.cells import columns
 from kernels.rungs import RUNGS
+from measure.provenance import rows_in
 from measure.results import FOLDER, recorded
 
 SIZE = 4096
@@ -41,26 +42,59 @@ def _types(row: Mapping) -> str:
 
 
 def show_scatter() -> None:
-    """Shows how far the fastest and the slowest sample are from the median, by how long a launch takes."""
-    rows = [row for row in recorded().rows if row["rung"] != "cpu"]
+    """Shows how far samples are from the median, by how long a launch takes; and, where `results/again` has
+    the same rows of another day, how far these medians are from the first, and the shares of cuBLAS.
+    """
+    recording = recorded()
+    rows = [row for row in recording.rows if row["rung"] != "cpu"]
+    path = FOLDER / "again" / f"{recording.name}.json"
+    again = {_key(row): row for row in rows_in(path)}
     lines = []
     for low, high in pairwise((0, 0.03, 0.1, 0.3, 1, 100)):
         here = [row for row in rows if low <= row["ms_median"] < high]
-        if here:
-            down = statistics.median(1 - row["ms_min"] / row["ms_median"] for row in here)
-            up = statistics.median(row["ms_max"] / row["ms_median"] - 1 for row in here)
-            lines.append([f"{low:g} to {high:g} ms", len(here), f"{down:.1%}", f"{up:.1%}"])
+        if not here:
+            continue
+        pairs = [(row, again[_key(row)]) for row in here if _key(row) in again]
+        apart = [_apart(*pair, "ms_median") for pair in pairs]
+        shares = [_apart(*pair, "ratio_to_cublas") for pair in pairs if pair[0]["ratio_to_cublas"]]
+        cells = [
+            _share([1 - row["ms_min"] / row["ms_median"] for row in here]),
+            _share([row["ms_max"] / row["ms_median"] - 1 for row in here]),
+            *([_share(apart), _share(apart, max), _share(shares)] if again else []),
+        ]
+        lines.append([f"{low:g} to {high:g} ms", len(here), *cells])
+    heads = {
+        "a launch takes": "the median time of a launch",
+        "rows": "recorded rungs, sizes and types of this duration",
+        "fastest": "how far the fastest sample is below the median: the median of these rows",
+        "slowest": "how far the slowest sample is above the median: the median of these rows",
+    }
+    day = ""
+    if again:
+        day = f", and again on {json.loads(path.read_text(encoding='utf-8'))['recorded'][:10]}"
+        heads |= {
+            "another day": "how far the median of the second recording is from that of the first: the median of these rows",
+            "at most": "the same: the largest of these rows",
+            "of cuBLAS": "how far the share of cuBLAS's speed is from that of the first recording: the median of these rows",
+        }
     columns.show(
-        {
-            "a launch takes": "the median time of a launch",
-            "rows": "recorded rungs, sizes and types of this duration",
-            "fastest": "how far the fastest sample is below the median: the median of these rows",
-            "slowest": "how far the slowest sample is above the median: the median of these rows",
-        },
+        heads,
         lines,
         "The samples of short launches scatter more",
-        columns.sentence(recorded().label),
+        columns.sentence(recording.label + day),
     )
+
+
+def _key(row: Mapping) -> tuple:
+    return tuple(row[key] for key in ("rung", "m", "n", "k", "inputs", "output"))
+
+
+def _share(values: list[float], of=statistics.median) -> str:
+    return f"{of(values):.1%}" if values else DASH
+
+
+def _apart(first: Mapping, second: Mapping, column: str) -> float:
+    return abs(second[column] / first[column] - 1)
 
 
 KEYS = {

@@ -17,12 +17,19 @@ def compare(
     output: str = "float32",
     title: str | None = None,
 ):
-    """`timing.compare` with one pair of types. None, after a line that says so, where nothing was recorded."""
-    rows = timing._rows([*rungs, "cublas"], size)
+    """`timing.compare` with one pair of types, and a bar of cuBLAS: that of the last rung's tick.
+
+    None, after a line that says so, where nothing was recorded.
+    """
+    rows = timing._rows(rungs, size)
     rows = [row for row in rows if (row["inputs"], row["output"]) == (inputs, output)]
-    if all(row["rung"] == "cublas" for row in rows):
+    if not rows:
         print(f"No time of {', '.join(rungs)} has been recorded yet at {size}.")
         return None
+    last = rows[-1]
+    if share := last["ratio_to_cublas"]:
+        library = {**last, "rung": "cublas", "tflops": last["tflops"] / share}
+        rows.append(library)
     return timing._drawing(rows, title or timing._finding(rows))
 
 
