@@ -155,7 +155,7 @@ def _kind(row) -> str:
 
 
 def _is_library(row) -> bool:
-    return row["rung"].split()[0] == "cublas"
+    return row["rung"].startswith("cublas")
 
 
 def _cublas(row) -> float | None:

@@ -56,7 +56,7 @@ def table() -> None:
         apart = f" {len(days)} steps compare rows of two days, between which cuBLAS differs by up to {max(days):.1%}."
     columns.show(
         {
-            "rung": "in the order of their numbers",
+            "rung": "in the order of their files, 01 to 27",
             "types": "number formats of the inputs and of the output",
             "TFLOP/s": "",
             "of cuBLAS": "",

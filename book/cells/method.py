@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from book.cells import columns
 from kernels.rungs import RUNGS
-from measure.provenance import rows_in
+from measure.record import KEY
 from measure.results import FOLDER, recorded
 
 SIZE = 4096
@@ -48,7 +48,8 @@ def show_scatter() -> None:
     recording = recorded()
     rows = [row for row in recording.rows if row["rung"] != "cpu"]
     path = FOLDER / "again" / f"{recording.name}.json"
-    again = {_key(row): row for row in rows_in(path)}
+    second = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"rows": []}
+    again = {_key(row): row for row in second["rows"]}
     lines = []
     for low, high in pairwise((0, 0.03, 0.1, 0.3, 1, 100)):
         here = [row for row in rows if low <= row["ms_median"] < high]
@@ -71,7 +72,7 @@ def show_scatter() -> None:
     }
     day = ""
     if again:
-        day = f", and again on {json.loads(path.read_text(encoding='utf-8'))['recorded'][:10]}"
+        day = f", and again on {second['recorded'][:10]}"
         heads |= {
             "another day": "how far the median of the second recording is from that of the first: the median of these rows",
             "at most": "the same: the largest of these rows",
@@ -86,7 +87,7 @@ def show_scatter() -> None:
 
 
 def _key(row: Mapping) -> tuple:
-    return tuple(row[key] for key in ("rung", "m", "n", "k", "inputs", "output"))
+    return tuple(row[key] for key in KEY)
 
 
 def _share(values: list[float], of=statistics.median) -> str:

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from book.cells import intensity, limits, raster, search
+from book.cells import intensity, limits, one_type, raster, search
 from measure import provenance
 
 ROW = {
@@ -31,6 +31,11 @@ def counted(monkeypatch):
         "recorded": "2026-01-02T03:04",
     }  # fmt: skip
     monkeypatch.setattr(limits, "stored", lambda: stored)
+
+
+def test_the_bar_of_cublas_is_the_tick_beside_the_rung():
+    facts = one_type.compare(["wgmma_fp8"], 8192, inputs="tf32").facts
+    assert facts["cublas"][0] == facts["wgmma_fp8"][1]
 
 
 def test_busy_parts_and_clock(counted, tables):
